@@ -13,6 +13,11 @@ final class BridgeService: EventSource {
   /// The longest delay after the start of Home Assistant until everything is sent again, in seconds.
   private static let birthDelay = 0.0...10.0
 
+  /// The longest time to wait for acknowledgements at the end.
+  private static let stopTimeout: Nanoseconds = 3 * .second
+  /// The time after which the declarations are read again.
+  private static let describeDelay: Nanoseconds = 5 * .second
+
   private let loop: EventLoop
   private let configuration: MQTTConfiguration
   private let daemon: String
@@ -38,7 +43,9 @@ final class BridgeService: EventSource {
     topics = Topics(prefix: configuration.prefix, host: configuration.host ?? host)
     let reader = CommandReader(topics, allowed: configuration.control)
     announcements = configuration.discoveryPrefix.map { [topics] prefix in
-      Announcements(DiscoveryPayload(topics: topics, prefix: prefix, timing: configuration.timing, allows: reader.allows))
+      Announcements(
+        DiscoveryPayload(
+          topics: topics, prefix: prefix, timing: configuration.timing, usesVSS: configuration.names.vss, allows: reader.allows))
     }
     publisher = ValuePublisher(topics, timing: configuration.timing, names: configuration.names) { [selection = configuration.selection] in
       selection.includes($0, kind: $1, $2)
@@ -52,6 +59,7 @@ final class BridgeService: EventSource {
     options.filters += announcements.map { [$0.filter] } ?? []
     let client = BrokerClient(options, loop: loop) { [unowned self] in handle($0) }
     self.client = client
+    if let (path, cause) = store.replaced { logger.error("\(cause); it is now \(path), and a new send queue begins") }
     sender = try Sender(store, loop: loop) { (message) throws(BrokerFailure) in try client.publish(message) }
     sender?.changed = { [weak self] in self?.updateStatus() }
     commands = CommandRunner(
@@ -75,7 +83,10 @@ final class BridgeService: EventSource {
     clearing.clear(publisher.forgetRemoved(at: .max), at: 0)
     removeOthers()
     add(clearing.messages(at: .max))
-    if sender?.isConnected == true { _ = try? client?.publish(.state(topics.status, "offline")) }
+    sender?.stop()
+    sender?.add([.state(topics.status, "offline")] + publisher.daemonLost("vehicled-mqtt is not running", at: SystemClock.monotonic))
+    let end = SystemClock.monotonic + Self.stopTimeout
+    while sender?.isConnected == true, sender?.isIdle == false, SystemClock.monotonic < end { client?.wait(milliseconds: 100) }
     client?.close()
     sender?.close()
   }
@@ -135,7 +146,11 @@ final class BridgeService: EventSource {
         removeOthers()
         schedule()
         commands?.devicesDeclared()
-      case .failure(let failure): logger.error("cannot read the declarations of the devices: \(failure.message)")
+        sender?.release { publisher.isCurrent($0) }
+      case .failure(let failure):
+        guard daemonFailure == nil else { return }
+        logger.error("cannot read the declarations of the devices: \(failure.message)")
+        _ = OneShot(after: Self.describeDelay, loop: loop) { [weak self] in if self?.daemonFailure == nil { self?.describe() } }
       }
     }
   }
@@ -178,6 +193,7 @@ final class BridgeService: EventSource {
     case .connected(let limits):
       brokerFailure = nil
       logger.notice("connected to \(configuration.broker.description) by MQTT \(limits.isCurrent ? "5" : "3.1.1")")
+      fleet?.connected(limits)
       sender?.connected(limits)
       publishAll()
       updateStatus()

@@ -21,6 +21,13 @@ struct Topics: Equatable, Sendable {
   func action(_ device: String, _ action: String) -> String { "\(prefix)/\(device)/\(action)/do" }
   func event(_ device: String, _ name: String) -> String { "\(prefix)/\(device)/event/\(name)" }
 
+  /// What the topics of responses to commands begin with.
+  var responses: String { "\(prefix)/response/" }
+  func isResponse(_ topic: String) -> Bool {
+    topic.hasPrefix(responses) && topic.utf8.count > responses.utf8.count && !topic.contains { "#+\0".contains($0) }
+      && command(topic) == nil
+  }
+
   /// The batches of a vehicle of a fleet.
   static func batches(tenant: String, vehicle: String) -> String { "fleet/v1/\(tenant)/\(vehicle)/b" }
   static func isBatch(_ topic: String) -> Bool { topic.hasPrefix("fleet/v1/") }

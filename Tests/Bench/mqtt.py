@@ -111,9 +111,10 @@ class Bridge:
         wait_for(connected, seconds, lambda: f"vehicled-mqtt does not connect: {last_words(self.process)}")
 
     def rows(self):
-        """The number of events and of states in the queue on the disk."""
+        """The number of events and batches, and of states, in the queue on the disk."""
         with sqlite3.connect(f"{self.state}/queue.db") as connection:
-            return tuple(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("event", "state"))
+            count = {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("event", "batch", "state")}
+        return count["event"] + count["batch"], count["state"]
 
 
 class FakeDaemon:

@@ -54,15 +54,42 @@ import Varlink
     #expect(publisher.schema(of: "ev")?.properties.map(\.name) == ["speed", "odometer", "gear"])
   }
 
-  @Test func `a declaration that follows the values decides whether they expire`() {
+  @Test func `values wait for the declaration, which decides whether they expire`() {
     var publisher = ValuePublisher(topics, timing: PropertyState.Timing()) { _, _, _ in true }
-    #expect(
-      lines(publisher.apply(snapshot([reading("odometer", .float(7))]), at: 0)) == ["ev/state polling", "ev/link up", "ev/odometer 7 180"])
+    #expect(lines(publisher.apply(snapshot([reading("odometer", .float(7))]), at: 0)) == ["ev/state polling", "ev/link up"])
+    #expect(publisher.due == nil)
     _ = publisher.declare(
       Contract.Schema(
         device: "ev", kind: "obd", Schema(properties: [Property("odometer", .float, unit: "km", lifetime: .retained, help: "")])))
-    #expect(lines(publisher.publications(at: 1)) == ["ev/odometer 7"])
+    let messages = publisher.publications(at: 1)
+    #expect(lines(messages) == ["ev/odometer 7"] && messages.allSatisfy(\.isDurable))
     #expect(lines(publisher.daemonLost("vehicled is not running", at: 2)) == ["ev/link down", "ev/state None"])
+  }
+
+  @Test func `what an earlier run could not send is sent if its property still exists, or may exist`() {
+    var publisher = ValuePublisher(topics, timing: PropertyState.Timing(), names: .init(vss: true, own: true)) { $2 != "secret" }
+    _ = publisher.apply(snapshot([reading("odometer", .float(7)), reading("speed", .float(7))]), at: 0)
+    var schema = Contract.Schema(
+      device: "ev", kind: "obd",
+      Schema(properties: [Property("odometer", .float, unit: "km", lifetime: .retained, help: ""), Property("speed", .float, help: "")]))
+    _ = publisher.declare(schema)
+    let current = { (topic: String) in publisher.isCurrent("vehicled/\(topic)") }
+    #expect(current("ev/odometer") && current("ev/odometer/attributes") && current("ev/Vehicle/TraveledDistance"))
+    #expect(!current("ev/speed") && !current("ev/state-of-charge") && !current("other/odometer") && !current("ev2/odometer"))
+    schema.provisional = true
+    _ = publisher.declare(schema)
+    #expect(current("ev/state-of-charge") && current("ev/Vehicle/Powertrain/TractionBattery/StateOfCharge/Current"))
+    #expect(!current("ev/secret") && !current("ev/secret/attributes"))
+  }
+
+  @Test func `what an earlier run has published of a retained value stays until there is a new one`() {
+    var publisher = publisher()
+    let unknown = reading("odometer", nil, reason: "not read yet")
+    #expect(lines(publisher.apply(snapshot([unknown]), at: 0)) == ["ev/state polling", "ev/link up"])
+    #expect(publisher.due == .max && publisher.publications(at: 100 * Self.second) == [])
+    #expect(lines(publisher.apply(changes(reading("odometer", .float(7))), at: 101 * Self.second)) == ["ev/odometer 7"])
+    #expect(lines(publisher.apply(changes(unknown), at: 102 * Self.second)) == ["ev/odometer None"])
+    #expect(lines(publisher.restart() + publisher.publications(at: 103 * Self.second)).contains("ev/odometer None"))
   }
 
   @Test func `an absence is published again, so that it is not shown as unavailable`() {

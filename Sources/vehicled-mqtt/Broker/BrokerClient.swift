@@ -137,6 +137,13 @@ final class BrokerClient: EventSource {
     return try connection.publish(message)
   }
 
+  /// Exchanges messages for at most some milliseconds while the loop does not run.
+  func wait(milliseconds: CInt) {
+    guard case .up(let connection) = state else { return }
+    var descriptor = pollfd(fd: connection.descriptor, events: interest, revents: 0)
+    exchange(read: poll(&descriptor, 1, milliseconds) > 0 && descriptor.revents & ~Int16(POLLOUT) != 0, at: SystemClock.monotonic)
+  }
+
   /// Disconnects, without the last will.
   func close() {
     if case .up(let connection) = state { connection.disconnect() }

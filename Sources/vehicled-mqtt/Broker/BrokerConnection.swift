@@ -148,7 +148,10 @@ final class BrokerConnection: @unchecked Sendable {
     let code = message.payload.withUnsafeBytes {
       mosquitto_publish_v5(handle, &id, topic, CInt($0.count), $0.baseAddress, 1, message.isRetained, properties)
     }
-    guard code == MOSQ_ERR_SUCCESS.rawValue else { throw .library(code, errno: errno, details: details, options) }
+    guard code == MOSQ_ERR_SUCCESS.rawValue else {
+      aliases.failed(message.topic)
+      throw .library(code, errno: errno, details: details, options)
+    }
     return id
   }
 

@@ -8,6 +8,8 @@ struct OutgoingMessage: Equatable, Sendable {
   var isRetained: Bool
   /// The time in seconds after which the broker discards it (MQTT 5); nil for never.
   var expiry: UInt32?
+  /// Whether a retained one keeps its meaning, so that it is stored on the disk until the broker has it. Others are always stored.
+  var isDurable = false
   /// Correlation data of a response to a request (MQTT 5).
   var correlation: [UInt8]?
 
@@ -17,8 +19,10 @@ struct OutgoingMessage: Equatable, Sendable {
   }
 
   /// A retained text.
-  static func state(_ topic: String, _ text: String, expiry: UInt32? = nil) -> OutgoingMessage {
-    OutgoingMessage(topic, text.utf8, isRetained: true, expiry: expiry)
+  static func state(_ topic: String, _ text: String, expiry: UInt32? = nil, isDurable: Bool = false) -> OutgoingMessage {
+    var message = OutgoingMessage(topic, text.utf8, isRetained: true, expiry: expiry)
+    message.isDurable = isDurable
+    return message
   }
 }
 

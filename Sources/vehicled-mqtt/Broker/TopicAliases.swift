@@ -4,6 +4,8 @@
 struct TopicAliases {
   private let limit: Int
   private var numbers: [String: Int] = [:]
+  /// The highest number in use.
+  private var last = 0
   /// The topics that were published once.
   private var seen: Set<String> = []
 
@@ -14,9 +16,13 @@ struct TopicAliases {
   /// If it `isNew`, the message must also have the topic.
   mutating func alias(of topic: String) -> (number: Int, isNew: Bool)? {
     if let known = numbers[topic] { return (known, false) }
-    guard numbers.count < limit, !seen.insert(topic).inserted else { return nil }
-    numbers[topic] = numbers.count + 1
-    if numbers.count == limit { seen = [] }
-    return (numbers.count, true)
+    guard last < limit, !seen.insert(topic).inserted else { return nil }
+    last += 1
+    numbers[topic] = last
+    if last == limit { seen = [] }
+    return (last, true)
   }
+
+  /// Forgets the alias of a topic that could not be published, because the broker does not know it.
+  mutating func failed(_ topic: String) { numbers[topic] = nil }
 }

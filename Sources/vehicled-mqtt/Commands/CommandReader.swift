@@ -23,7 +23,7 @@ struct CommandReader {
   /// The actions that no client of the broker may run: they delete what a workshop needs, or send anything to the vehicle.
   private static let forbidden: Set = ["dtc-clear", "query"]
 
-  private let topics: Topics
+  let topics: Topics
   private let allowed: [ReferencePattern]
 
   /// Accepts commands for the properties and actions that match `allowed`.

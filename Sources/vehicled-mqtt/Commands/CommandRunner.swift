@@ -96,8 +96,12 @@ final class CommandRunner: EventSource {
     }
   }
 
+  /// Responds on the topic that a command names, if it is one for responses: a client must not write to other topics by the bridge's rights.
   private func respond(to message: IncomingMessage, error: String?) {
-    guard let topic = message.responseTopic, !topic.isEmpty, !topic.contains(where: { "#+".contains($0) }) else { return }
+    guard let topic = message.responseTopic else { return }
+    guard reader.topics.isResponse(topic) else {
+      return logger.warning("no response on \(topic.debugDescription); clients must use topics that begin with \(reader.topics.responses)")
+    }
     let text = JSON.members(["ok": .bool(error == nil), "error": error.map { .string($0) }]).text
     publish(OutgoingMessage(topic, text.utf8, expiry: 60, correlation: message.correlation))
   }

@@ -2,6 +2,7 @@
 // Source: home-assistant.io, "MQTT discovery" (device discovery and its abbreviations).
 
 import Protocols
+import VSS
 import Varlink
 
 struct DiscoveryPayload {
@@ -9,6 +10,8 @@ struct DiscoveryPayload {
   /// The discovery prefix of Home Assistant.
   let prefix: String
   let timing: PropertyState.Timing
+  /// Whether values are also published as VSS signals.
+  var usesVSS = false
   /// Whether a property may be set, and an action be run, by clients of the broker.
   let allows: (_ device: String, _ name: String) -> Bool
 
@@ -53,7 +56,9 @@ struct DiscoveryPayload {
     for property in schema.properties where !["link", "state"].contains(property.name) {
       let entity = EntityModel.entity(for: property, isWritable: allows(schema.device, property.name))
       let definition = component(property, entity, of: schema.device, id)
-      components["\(entity.platform.rawValue)-\(property.name)"] = Component(definition, platform: entity.platform)
+      var component = Component(definition, platform: entity.platform)
+      component.topics += signalTopics(of: component)
+      components["\(entity.platform.rawValue)-\(property.name)"] = component
     }
     for action in schema.actions where !action.motion && action.arguments.allSatisfy(\.optional) && allows(schema.device, action.name) {
       components["button-\(action.name)"] = Component(button(action, of: schema.device, id), platform: .button)
@@ -73,9 +78,20 @@ struct DiscoveryPayload {
     for member in members {
       guard var component = Component(member.value) else { continue }
       component.topics.removeAll { !$0.hasPrefix("\(topics.prefix)/") }
+      component.topics += signalTopics(of: component)
       components[member.key] = component
     }
     return components
+  }
+
+  /// The topics on which the value of an entity may have been published as VSS signals.
+  private func signalTopics(of component: Component) -> [String] {
+    guard usesVSS, let levels = component.definition["stat_t"]?.string?.dropFirst(topics.prefix.count + 1).split(separator: "/"),
+      levels.count == 2
+    else {
+      return []
+    }
+    return VSSTable.all.filter { $0.property == levels[1] }.map { topics.signal(String(levels[0]), $0.signal.path) }
   }
 
   /// The configuration of a device with these entities. `removed`: the platforms of former entities, by key.

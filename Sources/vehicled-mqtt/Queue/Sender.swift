@@ -1,5 +1,5 @@
-// Sends the messages of the queue over the connection: states first, then event messages in order with at most half of the window, so that
-// a backlog does not delay current values. Keeps the queue on the disk up to date.
+// Sends the messages of the queue over the connection: states first, then events and batches in order with at most half of the window, so
+// that a backlog does not delay current values. Keeps the queue on the disk up to date.
 
 import CMosquitto
 import Logging
@@ -12,8 +12,9 @@ final class Sender: EventSource {
   private static let storeDelay: Int64 = 10_000_000
   /// How often the disk is updated.
   private static let interval: Nanoseconds = 2 * .second
-  /// The pause of event messages after the broker has rejected one.
-  private static let rejectionPause: Nanoseconds = 60 * .second
+  /// The time after which rejected events and batches are sent again, in µs of the queue's clock, and rejected states.
+  private static let rejectionPause: Int64 = 60_000_000
+  private static let stateRejectionPause: Nanoseconds = 600 * .second
 
   private struct Box: @unchecked Sendable { let store: QueueStore }
 
@@ -23,61 +24,63 @@ final class Sender: EventSource {
   private let publish: (OutgoingMessage) throws(BrokerFailure) -> CInt
   private var queue: SendQueue
   private var limits: BrokerLimits?
-  private var inFlight: [CInt: SendQueue.Token] = [:]
+  /// The messages in flight by their ID on the connection.
+  private var inFlight: [CInt: (token: SendQueue.Token, topic: String)] = [:]
   /// Acknowledged messages that the disk still has.
   private var acknowledged: [QueuedMessage] = []
   private var isUpdating = false
   private var isLoading = false
-  private var eventsPausedUntil: Instant = 0
-  /// Whether the last event message was rejected.
-  private var rejectsEvents = false
-  /// The problems that were logged since the connection was opened.
-  private var reported: Set<String> = []
-  /// Why the broker rejects messages, or why the disk cannot be written, if so.
-  private(set) var rejection: String? { didSet { if rejection != oldValue { changed() } } }
+  private let clock: QueueClock
+  private var rejections = Rejections()
+  private var statesRetriedAt: Instant = 0
+  /// Whether only states are sent, because the service ends.
+  private var isStopping = false
+  /// Why the disk cannot be written or read, if so.
   private(set) var failure: StoreError? { didSet { if failure?.kind != oldValue?.kind { changed() } } }
   /// Called after the rejection or the failure has changed.
   var changed: () -> Void = {}
-  /// The number of event messages that were dropped because of their age or the size of the queue.
-  private(set) var dropped = 0
 
   /// Takes ownership of the store. `publish` sends a message while there is a connection.
   init(_ store: QueueStore, loop: EventLoop, publish: @escaping (OutgoingMessage) throws(BrokerFailure) -> CInt) throws {
     box = Box(store: store)
     thread = BackgroundThread(name: "queue", loop: loop)
     self.publish = publish
-    let contents = try store.contents()
-    queue = SendQueue(states: contents.states, diskCount: contents.eventCount, last: contents.lastID)
+    clock = QueueClock(after: try store.mark(), boot: SystemClock.boot / 1000, wall: SystemClock.wall)
+    queue = SendQueue(try store.contents())
     super.init()
     wake = SystemClock.monotonic + Self.interval
     loop.add(self)
   }
 
+  private var now: Int64 { clock.time(boot: SystemClock.boot / 1000) }
+
   // MARK: Adding
 
   /// Queues messages; of the retained ones, only the newest of a topic is sent.
   func add(_ messages: [OutgoingMessage]) {
-    let now = SystemClock.wall
-    for message in messages {
-      if message.isRetained {
-        queue.add(state: QueuedMessage(created: now, message: message))
-      } else {
-        queue.add(event: message, at: now)
-      }
-    }
-    if !messages.isEmpty { pump() }
+    guard !messages.isEmpty else { return }
+    for message in messages { queue.add(message, at: now) }
+    pump()
+  }
+
+  /// Sends the stored states of an earlier run whose topics are still current, and drops the others.
+  func release(_ isCurrent: (String) -> Bool) {
+    acknowledged += queue.release(isCurrent)
+    pump()
   }
 
   // MARK: Sending
 
   var isConnected: Bool { limits != nil }
-  var stateCount: Int { queue.stateCount }
-  var eventCount: Int { queue.eventCount }
-  var lostCount: Int { queue.lostCount }
+  /// Whether nothing more is to be sent now.
+  var isIdle: Bool { inFlight.isEmpty }
+  /// Why the broker rejects messages, if so.
+  var rejection: String? { rejections.summary }
 
   func connected(_ limits: BrokerLimits) {
     self.limits = limits
-    (eventsPausedUntil, rejection, reported) = (0, nil, [])
+    rejections = Rejections()
+    statesRetriedAt = SystemClock.monotonic
     pump()
   }
 
@@ -87,72 +90,69 @@ final class Sender: EventSource {
     queue.connectionEnded()
   }
 
+  /// Sends only states from now on.
+  func stop() { isStopping = true }
+
   func acknowledged(_ id: CInt, failure: CInt?) {
-    guard let token = inFlight.removeValue(forKey: id) else { return }
-    if failure == MQTT_RC_NO_MATCHING_SUBSCRIBERS.code {
-      // Values without a reader are normal, but a batch is lost then: the program that stores batches does not run.
-      if queue.needsSubscriber(token) { return postpone(token, "the broker has no subscriber for batches; they stay in the queue") }
-    } else if let failure {
-      return rejected(token, failure)
-    }
-    // The broker accepts event messages again.
-    if case .event = token, rejectsEvents { (rejection, rejectsEvents, reported) = (nil, false, []) }
-    if let stored = queue.acknowledge(token) { acknowledged.append(stored) }
-    pump()
-  }
-
-  private func rejected(_ token: SendQueue.Token, _ code: CInt) {
-    let reason = BrokerFailure.reason(code)
-    switch token {
-    case .state(let topic, _):
-      let isTooLarge = code == MQTT_RC_PACKET_TOO_LARGE.code
-      let remedy = isTooLarge ? "raise its maximum packet size" : "allow it for the bridge's user, or change prefix in mqtt.toml"
-      report("\(code) state", "the broker rejects \(topic): \(reason); \(remedy)")
-      _ = queue.acknowledge(token).map { acknowledged.append($0) }
-    case .event:
-      return postpone(token, "the broker rejects queued messages: \(reason); they stay in the queue")
+    guard let (token, topic) = inFlight.removeValue(forKey: id) else { return }
+    // Values without a reader are normal, but a batch is lost then.
+    if let failure, failure != MQTT_RC_NO_MATCHING_SUBSCRIBERS.code || token.isBatch {
+      rejected(token, topic, failure)
+    } else {
+      queue.acknowledge(token).map { acknowledged.append($0) }
+      if rejections.accepted(topic) {
+        logger.notice("the broker accepts all topics again")
+        changed()
+      }
     }
     pump()
   }
 
-  private func postpone(_ token: SendQueue.Token, _ text: String) {
-    report(text, text)
-    rejectsEvents = true
-    queue.postpone(token)
-    eventsPausedUntil = SystemClock.monotonic + Self.rejectionPause
-    pump()
+  private func rejected(_ token: SendQueue.Token, _ topic: String, _ code: CInt) {
+    switch code {
+    case MQTT_RC_PACKET_TOO_LARGE.code: return setAside(token, topic, size: nil)
+    case MQTT_RC_NO_MATCHING_SUBSCRIBERS.code:
+      let text = "the broker has no subscriber for batches; they stay in the queue; start the program that stores them"
+      report(topic, text, kind: "subscriber")
+    default:
+      let remedy = token.isBatch ? "allow it for the bridge's user" : "allow it for the bridge's user, or change prefix in mqtt.toml"
+      report(topic, "the broker rejects \(topic): \(BrokerFailure.reason(code)); \(remedy)", kind: "\(code)")
+    }
+    queue.reject(token, until: now + Self.rejectionPause)
   }
 
-  /// Logs a problem once per connection, because it concerns many topics.
-  private func report(_ problem: String, _ text: String) {
-    guard reported.insert(problem).inserted else { return }
-    logger.error("\(text)")
-    rejection = rejection ?? text
+  /// Keeps a message that is too large for the broker. `size` is that of its payload, if known.
+  private func setAside(_ token: SendQueue.Token, _ topic: String, size: Int?) {
+    let text = size.map { "a message of \($0) bytes on \(topic)" } ?? "a message on \(topic)"
+    report(topic, "\(text) is larger than the broker accepts; raise its maximum packet size, then restart vehicled-mqtt", kind: "size")
+    queue.setAside(token)
+  }
+
+  private func report(_ topic: String, _ text: String, kind: String) {
+    if rejections.add(topic, text, kind: kind) { logger.error("\(text)") }
+    changed()
   }
 
   private func pump() {
     guard let limits else { return }
-    let now = SystemClock.wall
+    let now = now
     while inFlight.count < limits.window, let next = queue.nextState(at: now) { guard send(next) else { return } }
-    let eventWindow = max(1, limits.window / 2)
-    if SystemClock.monotonic >= eventsPausedUntil {
-      while inFlight.count < limits.window, queue.eventsInFlight < eventWindow, let next = queue.nextEvent(at: now) {
-        guard send(next) else { return }
-      }
+    guard !isStopping else { return }
+    let window = max(1, limits.window / 2)
+    while inFlight.count < limits.window, queue.inFlightCount < window, let next = queue.nextInOrder(at: now) {
+      guard send(next) else { return }
     }
     load()
   }
 
   private func send(_ next: (token: SendQueue.Token, message: OutgoingMessage)) -> Bool {
-    if let size = limits?.packetSize, next.message.payload.count + next.message.topic.utf8.count + 64 > size {
-      report(
-        "size", "\(next.message.topic) has \(next.message.payload.count) bytes, more than the broker accepts; raise its maximum packet size"
-      )
-      if let stored = queue.acknowledge(next.token) { acknowledged.append(stored) }
+    let (topic, size) = (next.message.topic, next.message.payload.count)
+    if let limit = limits?.packetSize, size + topic.utf8.count + 64 > limit {
+      setAside(next.token, topic, size: size)
       return true
     }
     do throws(BrokerFailure) {
-      inFlight[try publish(next.message)] = next.token
+      inFlight[try publish(next.message)] = (next.token, topic)
       return true
     } catch {
       // The client reports the end of the connection.
@@ -166,67 +166,76 @@ final class Sender: EventSource {
 
   override func timerFired(at now: Instant) {
     wake = now + Self.interval
+    if now >= statesRetriedAt + Self.stateRejectionPause {
+      statesRetriedAt = now
+      queue.retryStates()
+    }
     update()
     pump()
   }
 
-  private func update(all: Bool = false) {
+  private func update() {
     guard !isUpdating else { return }
-    let now = SystemClock.wall
-    let new = queue.unstored(before: all ? .max : now - Self.storeDelay)
+    let mark = QueueClock.Mark(time: now, wall: SystemClock.wall)
+    let new = queue.unstored(before: mark.time - Self.storeDelay)
     guard !new.isEmpty || !acknowledged.isEmpty else { return }
     let old = acknowledged
     acknowledged = []
     isUpdating = true
     queue.beginStoring(new)
     thread.run { [box] in
-      Result { () throws(StoreError) in try box.store.update(store: new, remove: old, at: now) }
+      Result { () throws(StoreError) in try box.store.update(store: new, remove: old, at: mark) }
     } then: { [weak self] result in
       guard let self else { return }
       isUpdating = false
       switch result {
-      case .success(let count):
+      case .success(let dropped):
         if failure != nil { logger.notice("the send queue is stored again") }
         failure = nil
-        queue.stored(new)
-        guard count > 0 else { return }
-        dropped += count
-        logger.warning("dropped the \(count) oldest queued messages: the send queue exceeds queue-age or queue-size")
+        queue.updated(stored: new, deleted: old)
+        if dropped > 0 { logger.warning("dropped the \(dropped) oldest queued messages: the send queue exceeds queue-age or queue-size") }
       case .failure(let error):
         queue.storingFailed()
         acknowledged = old + acknowledged
-        if failure?.kind != error.kind { logger.error("queued messages are only in memory: \(error)") }
-        failure = error
+        failed(error, "queued messages are only in memory")
       }
     }
   }
 
   private func load() {
-    guard !isLoading, let last = queue.wanted else { return }
+    guard !isLoading, let (kind, request) = queue.request else { return }
     isLoading = true
     thread.run { [box] in
-      Result { () throws(StoreError) in try box.store.events(after: last) }
+      Result { () throws(StoreError) in try box.store.messages(kind, request) }
     } then: { [weak self] result in
       guard let self else { return }
       isLoading = false
       switch result {
-      case .success(let loaded):
-        queue.loaded(loaded.entries, rest: loaded.rest)
-        pump()
+      case .success(let loaded): queue.loaded(kind, loaded, for: request)
       case .failure(let error):
-        if failure?.kind != error.kind { logger.error("cannot read the send queue: \(error)") }
-        failure = error
+        queue.loaded(kind, nil, for: request)
+        failed(error, "cannot read the send queue")
       }
+      pump()
     }
+  }
+
+  private func failed(_ error: StoreError, _ text: String) {
+    if failure?.kind != error.kind { logger.error("\(text): \(error)") }
+    failure = error
   }
 
   /// Stores everything that is not acknowledged. Blocks for at most some seconds.
   func close() {
-    let (new, old, now) = (queue.unstored(before: .max), acknowledged, SystemClock.wall)
+    let (new, old, mark) = (queue.unstored(before: .max), acknowledged, QueueClock.Mark(time: now, wall: SystemClock.wall))
     thread.run { [box] in
-      Result { () throws(StoreError) in try box.store.update(store: new, remove: old, at: now) }
+      Result { () throws(StoreError) in try box.store.update(store: new, remove: old, at: mark) }
     } then: { _ in
     }
     if !thread.wait(seconds: 10) { logger.error("disk does not respond: queued messages may be lost") }
   }
+}
+
+extension SendQueue.Token {
+  fileprivate var isBatch: Bool { if case .batch = self { true } else { false } }
 }

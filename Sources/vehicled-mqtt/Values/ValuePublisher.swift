@@ -45,6 +45,17 @@ struct ValuePublisher {
   /// The names of the devices.
   var deviceNames: [String] { devices.keys.sorted() }
 
+  /// Whether a stored state of an earlier run is still to be sent: its device exists, and its property is published, or may be once the
+  /// device has been detected. Only after all devices were declared.
+  func isCurrent(_ topic: String) -> Bool {
+    guard let name = deviceNames.first(where: { topic.hasPrefix(topics.value($0, "")) }), let device = devices[name] else { return false }
+    if device.properties.contains(where: { $1.isRetained && valueTopics(name, $0, $1).contains(topic) }) { return true }
+    guard device.schema?.provisional == true else { return false }
+    let own = topic.dropFirst(topics.value(name, "").count).split(separator: "/").first.map(String.init)
+    let property = names.vss ? VSSTable.all.first { topics.signal(name, $0.signal.path) == topic }?.property ?? own : own
+    return property.map { selects(name, device.kind, $0) } ?? false
+  }
+
   /// Whether a property is published.
   func publishes(_ device: String, _ property: String) -> Bool { devices[device]?.properties[property] != nil }
 
@@ -176,10 +187,11 @@ struct ValuePublisher {
     return schema
   }
 
-  /// What is due now: values that have changed, and those that would expire.
+  /// What is due now: values that have changed, and those that would expire. Nothing of a device before its declaration, which decides
+  /// whether values expire.
   mutating func publications(at now: Instant) -> [OutgoingMessage] {
     var messages: [OutgoingMessage] = []
-    for name in deviceNames where devices[name]?.removedAt == nil {
+    for name in deviceNames where devices[name]?.removedAt == nil && devices[name]?.schema != nil {
       for property in devices[name]?.properties.keys.sorted() ?? [] {
         guard var state = devices[name]?.properties[property] else { continue }
         let publication = state.publish(timing, at: now)
@@ -190,15 +202,18 @@ struct ValuePublisher {
         if publication.value {
           if isOwn {
             messages.append(
-              .state(topics.value(name, property), PayloadText.value(state.current.value, unit: state.unit), expiry: expiry))
+              .state(
+                topics.value(name, property), PayloadText.value(state.current.value, unit: state.unit), expiry: expiry,
+                isDurable: state.isRetained))
           }
           for signal in state.signals {
             let text = PayloadText.value(state.current.value.flatMap { signal.value($0) }, unit: signal.unit)
-            messages.append(.state(topics.signal(name, signal.path), text, expiry: expiry))
+            messages.append(.state(topics.signal(name, signal.path), text, expiry: expiry, isDurable: state.isRetained))
           }
         }
         if publication.attributes, isOwn {
-          messages.append(.state(topics.attributes(name, property), PayloadText.attributes(state.current, unit: state.unit)))
+          let text = PayloadText.attributes(state.current, unit: state.unit)
+          messages.append(.state(topics.attributes(name, property), text, isDurable: state.isRetained))
         }
       }
     }
@@ -208,7 +223,8 @@ struct ValuePublisher {
   /// When something is due next, if nothing changes.
   var due: Instant? {
     devices.values.flatMap { device in
-      device.removedAt.map { [$0 + Self.removalDelay] } ?? device.properties.values.map { $0.due(timing) }
+      device.removedAt.map { [$0 + Self.removalDelay] }
+        ?? (device.schema == nil ? [] : device.properties.values.map { $0.due(timing) })
     }.min()
   }
 
