@@ -47,11 +47,13 @@ final class BridgeService: EventSource {
         DiscoveryPayload(
           topics: topics, prefix: prefix, timing: configuration.timing, usesVSS: configuration.names.vss, allows: reader.allows))
     }
-    publisher = ValuePublisher(topics, timing: configuration.timing, names: configuration.names) { [selection = configuration.selection] in
+    let store = try QueueStore(directory: directory, maxAge: configuration.queueAge, maxSize: configuration.queueSize)
+    publisher = ValuePublisher(
+      topics, timing: configuration.timing, names: configuration.names, retained: try store.retained()
+    ) { [selection = configuration.selection] in
       selection.includes($0, kind: $1, $2)
     }
     super.init()
-    let store = try QueueStore(directory: directory, maxAge: configuration.queueAge, maxSize: configuration.queueSize)
     var options = configuration.broker
     options.clientID = configuration.clientID ?? "vehicled-\(topics.host)"
     options.will = .state(topics.status, "offline")
@@ -158,6 +160,7 @@ final class BridgeService: EventSource {
   /// Queues messages.
   private func add(_ messages: [OutgoingMessage]) {
     clearing.published(messages)
+    sender?.retained = publisher.retained
     sender?.add(messages)
     schedule()
   }

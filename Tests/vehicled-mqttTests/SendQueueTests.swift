@@ -230,7 +230,7 @@ import Testing
     var rejections = Rejections()
     #expect(rejections.summary == nil)
     #expect(rejections.add("b", "b is rejected", kind: "135") && !rejections.add("a", "a is rejected", kind: "135"))
-    #expect(rejections.summary == "a is rejected (and 1 other topics)")
+    #expect(rejections.summary == "a is rejected (and 1 more)")
     #expect(!rejections.accepted("a") && rejections.summary == "b is rejected" && !rejections.accepted("c"))
     #expect(rejections.accepted("b") && rejections.summary == nil && rejections.add("b", "again", kind: "135"))
   }
@@ -342,6 +342,31 @@ import Testing
     try rig.update()
     rig.queue.add(event(301), at: 0)
     #expect(rig.queue.nextInOrder(at: 0)?.token == .event(312))
+  }
+
+  @Test func `large messages are read a few at a time`() throws {
+    let directory = Directory()
+    var rig = try Rig(directory.path)
+    for index in 0..<20 { rig.queue.add(event(index, size: 100_000), at: 0) }
+    try rig.update()
+    #expect(rig.queue.events.count < 5)
+    let first = (0..<2).compactMap { _ in rig.queue.nextInOrder(at: 0) }
+    #expect(first.compactMap { number($0.message) } == [0, 1])
+    let request = rig.queue.request
+    let (kind, next) = try #require(request)
+    #expect(try rig.store.messages(kind, next).entries.count == 3)
+    for (token, _) in first { rig.acknowledge(token) }
+    #expect(try rig.send().map(number) == Array(2..<20))
+  }
+
+  @Test func `the properties that the broker retains are stored`() throws {
+    let directory = Directory()
+    let store = try QueueStore(directory: directory.path, maxAge: .max, maxSize: 1 << 20)
+    for retained: Set in [["ev.odometer", "ev.state-of-charge"], ["ev.odometer"]] {
+      _ = try store.update(store: [], remove: [], retained: retained, at: .init(time: 0, wall: 0))
+      _ = try store.update(store: [], remove: [], at: .init(time: 0, wall: 0))
+      #expect(try store.retained() == retained)
+    }
   }
 
   @Test func `the file shrinks after a backlog was sent`() throws {

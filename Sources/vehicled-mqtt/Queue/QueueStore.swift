@@ -11,6 +11,7 @@ final class QueueStore {
       CREATE TABLE batch (id INTEGER PRIMARY KEY, created INTEGER NOT NULL, topic TEXT NOT NULL, payload BLOB NOT NULL) STRICT;
       CREATE TABLE state (topic TEXT PRIMARY KEY, id INTEGER NOT NULL, created INTEGER NOT NULL, payload BLOB NOT NULL)
         STRICT, WITHOUT ROWID;
+      CREATE TABLE retained (property TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
       CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
       """, owner: "a send queue of vehicled")
   /// The tables of the messages that are kept in order.
@@ -83,16 +84,29 @@ final class QueueStore {
       "INSERT INTO counter (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2", [.text(name), .int(value)])
   }
 
-  /// Stores messages and removes acknowledged ones in one transaction. Returns how many of the oldest messages were dropped, because of
-  /// their age or the size of the queue.
-  func update(store: [QueuedMessage], remove: [QueuedMessage], at now: QueueClock.Mark) throws(StoreError) -> Int {
-    let dropped = try change(store: store, remove: remove, at: now)
+  /// The properties of which the broker retains a value.
+  func retained() throws(StoreError) -> Set<String> {
+    Set(try database.rows("SELECT property FROM retained") { (row) throws(StoreError) in row.text(0) })
+  }
+
+  /// Stores messages and removes acknowledged ones in one transaction, and stores the properties of which the broker retains a value if they
+  /// have changed. Returns how many of the oldest messages were dropped, because of their age or the size of the queue.
+  func update(
+    store: [QueuedMessage], remove: [QueuedMessage], retained: Set<String>? = nil, at now: QueueClock.Mark
+  ) throws(StoreError) -> Int {
+    let dropped = try change(store: store, remove: remove, retained: retained, at: now)
     try shrink()
     return dropped
   }
 
-  private func change(store: [QueuedMessage], remove: [QueuedMessage], at now: QueueClock.Mark) throws(StoreError) -> Int {
+  private func change(
+    store: [QueuedMessage], remove: [QueuedMessage], retained: Set<String>?, at now: QueueClock.Mark
+  ) throws(StoreError) -> Int {
     try database.transaction { () throws(StoreError) in
+      if let retained {
+        try database.run("DELETE FROM retained")
+        for property in retained { try database.run("INSERT INTO retained (property) VALUES (?)", [.text(property)]) }
+      }
       for entry in remove {
         switch entry.kind {
         // An older state of the topic may be stored instead, or a newer one since.
@@ -160,12 +174,15 @@ final class QueueStore {
   /// The next messages of a lane, and whether there are no more.
   func messages(_ kind: QueuedMessage.Kind, _ request: MessageLane.Request) throws(StoreError) -> (entries: [QueuedMessage], isLast: Bool) {
     let excluded = request.excluding.isEmpty ? "" : " AND topic NOT IN (\(request.excluding.map { _ in "?" }.joined(separator: ", ")))"
-    let entries = try database.rows(
-      "SELECT id, created, topic, payload FROM \(kind == .batch ? "batch" : "event") WHERE id > ?\(excluded) ORDER BY id LIMIT \(Self.chunk)",
+    var (entries, size) = ([QueuedMessage](), 0)
+    try database.forEachRow(
+      "SELECT id, created, topic, payload FROM \(kind == .batch ? "batch" : "event") WHERE id > ?\(excluded) ORDER BY id",
       [.int(request.position)] + request.excluding.map { .text($0) }
     ) { (row) throws(StoreError) in
-      QueuedMessage(id: row.int(0), created: row.int(1), message: OutgoingMessage(row.text(2), row.blob(3)), isStored: true)
+      entries.append(QueuedMessage(id: row.int(0), created: row.int(1), message: OutgoingMessage(row.text(2), row.blob(3)), isStored: true))
+      size += entries.last?.size ?? 0
+      return entries.count < Self.chunk && size < MessageLane.memoryLimit
     }
-    return (entries, entries.count < Self.chunk)
+    return (entries, entries.count < Self.chunk && size < MessageLane.memoryLimit)
   }
 }

@@ -9,7 +9,7 @@ struct Rejections {
   /// One of them with its remedy, and the number of others; nil without any.
   var summary: String? {
     guard let topic = texts.keys.min(), let text = texts[topic] else { return nil }
-    return texts.count == 1 ? text : "\(text) (and \(texts.count - 1) other topics)"
+    return texts.count == 1 ? text : "\(text) (and \(texts.count - 1) more)"
   }
 
   /// Adds a rejection. Returns whether it is the first of its kind, which is worth a line in the journal: it can concern many topics.

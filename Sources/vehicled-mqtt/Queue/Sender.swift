@@ -32,6 +32,9 @@ final class Sender: EventSource {
   private var isLoading = false
   private let clock: QueueClock
   private var rejections = Rejections()
+  /// The properties of which the broker retains a value, also of an earlier run.
+  var retained: Set<String>
+  private var storedRetained: Set<String>
   private var statesRetriedAt: Instant = 0
   /// Whether only states are sent, because the service ends.
   private var isStopping = false
@@ -47,6 +50,8 @@ final class Sender: EventSource {
     self.publish = publish
     clock = QueueClock(after: try store.mark(), boot: SystemClock.boot / 1000, wall: SystemClock.wall)
     queue = SendQueue(try store.contents())
+    retained = try store.retained()
+    storedRetained = retained
     super.init()
     wake = SystemClock.monotonic + Self.interval
     loop.add(self)
@@ -178,13 +183,14 @@ final class Sender: EventSource {
     guard !isUpdating else { return }
     let mark = QueueClock.Mark(time: now, wall: SystemClock.wall)
     let new = queue.unstored(before: mark.time - Self.storeDelay)
-    guard !new.isEmpty || !acknowledged.isEmpty else { return }
+    let retained = retained == storedRetained ? nil : retained
+    guard !new.isEmpty || !acknowledged.isEmpty || retained != nil else { return }
     let old = acknowledged
     acknowledged = []
     isUpdating = true
     queue.beginStoring(new)
     thread.run { [box] in
-      Result { () throws(StoreError) in try box.store.update(store: new, remove: old, at: mark) }
+      Result { () throws(StoreError) in try box.store.update(store: new, remove: old, retained: retained, at: mark) }
     } then: { [weak self] result in
       guard let self else { return }
       isUpdating = false
@@ -193,6 +199,7 @@ final class Sender: EventSource {
         if failure != nil { logger.notice("the send queue is stored again") }
         failure = nil
         queue.updated(stored: new, deleted: old)
+        storedRetained = retained ?? storedRetained
         if dropped > 0 { logger.warning("dropped the \(dropped) oldest queued messages: the send queue exceeds queue-age or queue-size") }
       case .failure(let error):
         queue.storingFailed()
@@ -228,8 +235,8 @@ final class Sender: EventSource {
   /// Stores everything that is not acknowledged. Blocks for at most some seconds.
   func close() {
     let (new, old, mark) = (queue.unstored(before: .max), acknowledged, QueueClock.Mark(time: now, wall: SystemClock.wall))
-    thread.run { [box] in
-      Result { () throws(StoreError) in try box.store.update(store: new, remove: old, at: mark) }
+    thread.run { [box, retained] in
+      Result { () throws(StoreError) in try box.store.update(store: new, remove: old, retained: retained, at: mark) }
     } then: { _ in
     }
     if !thread.wait(seconds: 10) { logger.error("disk does not respond: queued messages may be lost") }

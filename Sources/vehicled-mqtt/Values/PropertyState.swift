@@ -36,14 +36,14 @@ struct PropertyState {
   /// Whether a value keeps its meaning: it does not expire.
   private(set) var isRetained: Bool
   private(set) var current: CurrentReading
-  /// Whether there has been a value since the start.
-  private var hasHadValue: Bool
+  /// Whether the broker retains a value of an earlier run, which nothing has replaced yet.
+  private var isKnown: Bool
   private var published: (reading: CurrentReading, at: Instant)?
   private var attributes: (reason: String?, time: Int?, at: Instant)?
 
-  init(_ reading: CurrentReading, unit: String?, isRetained: Bool, signals: [VSSSignal] = []) {
+  init(_ reading: CurrentReading, unit: String?, isRetained: Bool, signals: [VSSSignal] = [], isKnown: Bool = false) {
     (current, self.unit, self.isRetained, self.signals) = (reading, unit, isRetained, signals)
-    hasHadValue = reading.value != nil
+    self.isKnown = isKnown && reading.value == nil
   }
 
   /// Applies a declaration that arrives after the first value. If it differs, the value is published again.
@@ -55,18 +55,18 @@ struct PropertyState {
 
   mutating func observe(_ reading: CurrentReading) {
     current = reading
-    if reading.value != nil { hasHadValue = true }
+    if reading.value != nil { isKnown = false }
   }
 
-  /// Whether the broker may have a value of an earlier run that keeps its meaning, and nothing better is known.
-  private var isUnknown: Bool { isRetained && !hasHadValue }
+  /// Whether the value of an earlier run keeps its meaning, and nothing newer is known.
+  private var keepsEarlier: Bool { isRetained && isKnown }
 
   /// Forgets what was published, so that everything is published again.
   mutating func reset() { (published, attributes) = (nil, nil) }
 
   /// When something is to be published, if nothing changes.
   func due(_ timing: Timing) -> Instant {
-    if isUnknown { return .max }
+    if keepsEarlier { return .max }
     guard let published else { return 0 }
     if hasChanged { return isUrgent ? 0 : published.at + timing.interval }
     if needsAttributes { return (attributes?.at ?? 0) + timing.refresh }

@@ -33,13 +33,15 @@ struct ValuePublisher {
   private let names: Names
   private let selects: (_ device: String, _ kind: String, _ property: String) -> Bool
   private var devices: [String: Device] = [:]
+  /// The properties whose values keep their meaning and are retained by the broker, also those of an earlier run, as `DEVICE.PROPERTY`.
+  private(set) var retained: Set<String>
 
-  /// `selects` decides which properties are published.
+  /// `selects` decides which properties are published; `retained` are those of an earlier run.
   init(
-    _ topics: Topics, timing: PropertyState.Timing, names: Names = Names(),
+    _ topics: Topics, timing: PropertyState.Timing, names: Names = Names(), retained: Set<String> = [],
     selects: @escaping (_ device: String, _ kind: String, _ property: String) -> Bool
   ) {
-    (self.topics, self.timing, self.names, self.selects) = (topics, timing, names, selects)
+    (self.topics, self.timing, self.names, self.retained, self.selects) = (topics, timing, names, retained, selects)
   }
 
   /// The names of the devices.
@@ -137,7 +139,8 @@ struct ValuePublisher {
     if devices[reading.device]?.properties[reading.property]?.observe(current) == nil {
       let declaration = declaration(of: reading.property, reading.device, unit: reading.unit)
       devices[reading.device]?.properties[reading.property] = PropertyState(
-        current, unit: declaration.unit, isRetained: declaration.isRetained, signals: declaration.signals)
+        current, unit: declaration.unit, isRetained: declaration.isRetained, signals: declaration.signals,
+        isKnown: retained.contains("\(reading.device).\(reading.property)"))
     }
   }
 
@@ -165,6 +168,7 @@ struct ValuePublisher {
     deviceNames.flatMap { name in
       guard let device = devices[name], let removedAt = device.removedAt, now >= removedAt + Self.removalDelay else { return [String]() }
       devices[name] = nil
+      retained = retained.filter { !$0.hasPrefix("\(name).") }
       let values = device.properties.sorted { $0.key < $1.key }.flatMap { valueTopics(name, $0.key, $0.value) }
       return [topics.link(name), topics.state(name)] + values
     }
@@ -197,6 +201,10 @@ struct ValuePublisher {
         let publication = state.publish(timing, at: now)
         guard publication.value || publication.attributes else { continue }
         devices[name]?.properties[property] = state
+        if publication.value {
+          let hasValue = state.isRetained && state.current.value != nil
+          if hasValue { retained.insert("\(name).\(property)") } else { retained.remove("\(name).\(property)") }
+        }
         let expiry = state.isRetained || state.current.value == nil ? nil : timing.expiry
         let isOwn = names.own || state.signals.isEmpty
         if publication.value {
