@@ -35,6 +35,8 @@ final class BridgeService: EventSource {
   private var hasValues = false
   /// Whether it has declared them since the connection.
   private var isDescribed = false
+  /// Whether everything is to be sent again after a start of Home Assistant.
+  private var isBirthPending = false
   private var daemonFailure: String? = "not connected yet"
   private var brokerFailure: String? = "not connected yet"
 
@@ -45,11 +47,11 @@ final class BridgeService: EventSource {
     announcements = configuration.discoveryPrefix.map { [topics] prefix in
       Announcements(
         DiscoveryPayload(
-          topics: topics, prefix: prefix, timing: configuration.timing, usesVSS: configuration.names.vss, allows: reader.allows))
+          topics: topics, prefix: prefix, timing: configuration.timing, allows: reader.allows))
     }
     let store = try QueueStore(directory: directory, maxAge: configuration.queueAge, maxSize: configuration.queueSize)
     publisher = ValuePublisher(
-      topics, timing: configuration.timing, names: configuration.names, retained: try store.retained()
+      topics, timing: configuration.timing, names: configuration.names, retained: try store.contents().retained
     ) { [selection = configuration.selection] in
       selection.includes($0, kind: $1, $2)
     }
@@ -61,7 +63,6 @@ final class BridgeService: EventSource {
     options.filters += announcements.map { [$0.filter] } ?? []
     let client = BrokerClient(options, loop: loop) { [unowned self] in handle($0) }
     self.client = client
-    if let (path, cause) = store.replaced { logger.error("\(cause); it is now \(path), and a new send queue begins") }
     sender = try Sender(store, loop: loop) { (message) throws(BrokerFailure) in try client.publish(message) }
     sender?.changed = { [weak self] in self?.updateStatus() }
     commands = CommandRunner(
@@ -82,21 +83,19 @@ final class BridgeService: EventSource {
     logger.notice("stopping")
     watch?.close()
     fleet?.flush()
-    clearing.clear(publisher.forgetRemoved(at: .max), at: 0)
+    _ = publisher.forgetRemoved(at: .max)
     removeOthers()
     add(clearing.messages(at: .max))
-    sender?.stop()
-    sender?.add([.state(topics.status, "offline")] + publisher.daemonLost("vehicled-mqtt is not running", at: SystemClock.monotonic))
+    let lost = publisher.daemonLost("vehicled-mqtt is not running", at: SystemClock.monotonic)
+    sender?.stop([.state(topics.status, "offline")] + lost)
     let end = SystemClock.monotonic + Self.stopTimeout
     while sender?.isConnected == true, sender?.isIdle == false, SystemClock.monotonic < end { client?.wait(milliseconds: 100) }
-    client?.close()
+    client?.close(withWill: sender?.isIdle == false)
     sender?.close()
   }
 
   override func timerFired(at now: Instant) {
-    let forgotten = publisher.forgetRemoved(at: now)
-    if !forgotten.isEmpty { removeOthers() }
-    clearing.clear(forgotten, at: now)
+    if publisher.forgetRemoved(at: now) { removeOthers() }
     add(publisher.publications(at: now) + clearing.messages(at: now))
   }
 
@@ -106,10 +105,10 @@ final class BridgeService: EventSource {
     switch event {
     case .result(let result):
       let schemas = result.schemas ?? []
-      let gone = schemas.flatMap { publisher.declare($0) }
+      for schema in schemas { publisher.declare(schema) }
       add(publisher.apply(result, at: now))
       for schema in schemas { announce(schema.device) }
-      clearing.clear(gone, at: now)
+      if !schemas.isEmpty { removeOthers() }
       if result.snapshot != nil, result.schemas == nil { describe() }
       if daemonFailure != nil { daemonConnected() }
       fleet?.apply(result)
@@ -139,16 +138,15 @@ final class BridgeService: EventSource {
       switch result {
       case .success(let found):
         for schema in found.schemas {
-          let gone = publisher.declare(schema)
+          publisher.declare(schema)
           announce(schema.device)
-          clearing.clear(gone, at: SystemClock.monotonic)
         }
         publisher.remove(except: Set(found.schemas.map(\.device)), at: SystemClock.monotonic)
         isDescribed = true
         removeOthers()
         schedule()
         commands?.devicesDeclared()
-        sender?.release { publisher.isCurrent($0) }
+        sender?.release(publisher.topicsInUse(onlyDurable: true))
       case .failure(let failure):
         guard daemonFailure == nil else { return }
         logger.error("cannot read the declarations of the devices: \(failure.message)")
@@ -160,7 +158,7 @@ final class BridgeService: EventSource {
   /// Queues messages.
   private func add(_ messages: [OutgoingMessage]) {
     clearing.published(messages)
-    sender?.retained = publisher.retained
+    sender?.setRetained(publisher.retained)
     sender?.add(messages)
     schedule()
   }
@@ -175,18 +173,19 @@ final class BridgeService: EventSource {
   private func announce(_ device: String) {
     guard let schema = publisher.schema(of: device) else { return }
     // A device with only private values is not announced.
-    apply(schema.properties.isEmpty ? announcements?.withdraw(device) : announcements?.announce(schema))
+    add((schema.properties.isEmpty ? announcements?.withdraw(device) : announcements?.announce(schema)) ?? [])
   }
 
-  /// Removes the devices that no longer exist.
+  /// Removes what no longer exists: the configurations at once, and the topics some seconds later.
   private func removeOthers() {
-    if isDescribed { apply(announcements?.removeAll(except: publisher.deviceNames)) }
-  }
-
-  private func apply(_ changes: Announcements.Changes?) {
-    guard let changes else { return }
-    clearing.clear(changes.topics, at: SystemClock.monotonic)
-    add(changes.messages)
+    guard isDescribed, let sender else { return }
+    add(announcements?.removeAll(except: publisher.deviceNames) ?? [])
+    let isInUse = publisher.topicsInUse()
+    let others = sender.retainedTopics.filter { $0 != topics.status && !isInUse($0) && announcements?.isInUse($0) != true }
+    let configurations = others.filter { !$0.hasPrefix("\(topics.prefix)/") }
+    add(configurations.sorted().map { .state($0, "") })
+    clearing.clear(others.subtracting(configurations).sorted(), at: SystemClock.monotonic)
+    schedule()
   }
 
   // MARK: The broker
@@ -228,7 +227,7 @@ final class BridgeService: EventSource {
       return
     }
     if message.topic.hasPrefix("\(configuration.discoveryPrefix ?? "")/device/"), message.topic.hasSuffix("/config") {
-      announcements?.found(message)
+      guard announcements?.found(message) == true else { return }
       for device in publisher.deviceNames { announce(device) }
       return removeOthers()
     }
@@ -237,14 +236,17 @@ final class BridgeService: EventSource {
 
   /// Home Assistant reads retained messages, but loses expired ones; after a random delay everything is sent again.
   private func homeAssistantStarted() {
+    guard !isBirthPending else { return }
+    isBirthPending = true
     let delay = Double.random(in: Self.birthDelay)
     _ = OneShot(after: Int64(delay * 1e9), loop: loop) { [weak self] in
+      self?.isBirthPending = false
       if self?.sender?.isConnected == true { self?.publishAll() }
     }
   }
 
   private func updateStatus() {
-    let problem = brokerFailure ?? sender?.rejection ?? sender?.failure.map { "the send queue cannot be stored: \($0)" } ?? daemonFailure
+    let problem = brokerFailure ?? sender?.problem ?? daemonFailure
     Notify.status(problem ?? "connected to \(configuration.broker.description)")
   }
 }

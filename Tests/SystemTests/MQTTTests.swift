@@ -165,7 +165,7 @@ extension EndToEnd {
       try bridge.start()
       #expect(bridge.logs("connected to \(rig.socket)"))
       // Without the broker, what is not sent within 10 s is stored.
-      let search = ["-q", "vehicled/ev/odometer", "\(rig.directory)/queue/queue.db-wal"]
+      let search = ["-q", #""unit":"km"}"#, "\(rig.directory)/queue/queue.db-wal"]
       #expect(wait(seconds: 20) { rig.run("/usr/bin/grep", search).status == 0 })
       bridge.program?.end(SIGKILL)
       simulator.end(SIGKILL)
@@ -199,6 +199,40 @@ extension EndToEnd {
       #expect(wait(seconds: 40) { reader.stdout.contains("vehicled/other/event/vehicle {") }, "\(bridge.program?.stderr ?? "")")
       #expect(!reader.stdout.contains("vehicled/ev/"))
       reader.end()
+    }
+
+    @Test func `what another client writes neither fills the memory nor clears topics`() throws {
+      let (bridge, _) = try bridge()
+      #expect(wait { Double(bridge.value("speed") ?? "") != nil })
+      try bridge.rig.write(String(repeating: "[", count: 2_000_000), to: "\(bridge.rig.directory)/large")
+      let large = ["-h", "127.0.0.1", "-p", "\(bridge.port)", "-r", "-t", "homeassistant/device/vehicled_pi_x/config", "-f", "large"]
+      #expect(bridge.rig.run("/usr/bin/mosquitto_pub", large).status == 0)
+      let forged = #"{"avty":[{"t":"vehicled/pi/status"}],"cmps":{"a":{"p":"sensor","uniq_id":"a","stat_t":"vehicled/h2/status"}}}"#
+      bridge.publish("vehicled/h2/status", "online", options: ["-r"])
+      for device in ["evil", "vehicled_pi_y"] { bridge.publish("homeassistant/device/\(device)/config", forged, options: ["-r"]) }
+      // The forged one that names this bridge is removed, after a restart at the latest.
+      #expect(bridge.program?.end() == 0)
+      try bridge.start()
+      #expect(wait { bridge.messages("homeassistant/device/vehicled_pi_y/config") == [] })
+      usleep(6_000_000)
+      #expect(bridge.messages("vehicled/h2/status") == ["vehicled/h2/status online"])
+      #expect(bridge.messages("homeassistant/device/evil/config").count == 1)
+      #expect(wait { Double(bridge.value("speed") ?? "") != nil } && bridge.program?.isRunning == true)
+      let memory = try String(contentsOfFile: "/proc/\(bridge.program?.pid ?? 0)/status", encoding: .utf8)
+      #expect(memory.firstMatch(of: /VmHWM:\s+(\d+)/).flatMap { Int($0.1) } ?? .max < 100_000, "kB")
+    }
+
+    @Test func `without Home Assistant a removed device leaves nothing either, nor does another prefix`() throws {
+      let (bridge, _) = try bridge("home-assistant = false")
+      #expect(wait { Double(bridge.value("speed") ?? "") != nil && bridge.value("odometer") != nil })
+      // The topics are stored every 2 s.
+      usleep(3_000_000)
+      bridge.program?.end(SIGKILL)
+      try bridge.rig.write("# empty\n")
+      #expect(bridge.rig.vehiclectl("reload").status == 0)
+      try bridge.start("home-assistant = false\nprefix = \"cars\"")
+      #expect(wait { bridge.messages("vehicled/#") == [] })
+      #expect(wait { bridge.messages("cars/#") == ["cars/pi/status online"] })
     }
 
     @Test func `a device that was removed while the bridge did not run leaves nothing`() throws {

@@ -39,13 +39,13 @@ import Testing
 
     init(_ path: String, maxSize: Int = 100_000_000) throws {
       store = try QueueStore(directory: path, maxAge: 1_000_000 * second, maxSize: maxSize)
-      queue = SendQueue(try store.contents())
+      queue = SendQueue(try store.contents().queue)
     }
 
     @discardableResult mutating func update(at now: Int64 = 0) throws -> Int {
       let (new, old) = (queue.unstored(before: .max), acknowledged)
       queue.beginStoring(new)
-      let dropped = try store.update(store: new, remove: old, at: .init(time: now, wall: 0))
+      let dropped = try store.apply(.init(store: new, remove: old), at: .init(time: now, wall: 0))
       acknowledged = []
       queue.updated(stored: new, deleted: old)
       return dropped
@@ -104,7 +104,7 @@ import Testing
     for index in 3000..<3010 { rig.queue.add(event(index), at: 0) }
     #expect(try rig.send().map(number) == Array(0..<3010))
     try rig.update()
-    #expect(try rig.store.contents().hasEvents == false)
+    #expect(try rig.store.contents().queue.hasEvents == false)
   }
 
   @Test func `events that arrive during every store neither fill the memory nor are lost`() throws {
@@ -121,7 +121,7 @@ import Testing
       add(40, to: &rig)
       let entries = rig.queue.unstored(before: .max)
       rig.queue.beginStoring(entries)
-      _ = try rig.store.update(store: entries, remove: [], at: .init(time: 0, wall: 0))
+      _ = try rig.store.apply(.init(store: entries), at: .init(time: 0, wall: 0))
       add(60, to: &rig)
       rig.queue.updated(stored: entries, deleted: [])
     }
@@ -143,8 +143,10 @@ import Testing
     let request = try #require(queue.request)
     queue.loaded(.event, nil, for: request.request)
     #expect(queue.nextInOrder(at: 0).flatMap { number($0.message) } == 1 && queue.request == nil)
-    // It is read again when the disk works.
+    // It is read again later.
     queue.updated(stored: [], deleted: [])
+    #expect(queue.request == nil)
+    queue.retryLoading()
     #expect(queue.request?.request.position == 0)
   }
 
@@ -170,7 +172,7 @@ import Testing
     #expect(tried == [0])
     #expect(try rig.send(at: 122 * Self.second).map(number) == stride(from: 0, through: 600, by: 3).map { $0 })
     try rig.update()
-    #expect(try rig.store.contents().hasEvents == false && rig.queue.events.count == 0)
+    #expect(try rig.store.contents().queue.hasEvents == false && rig.queue.events.count == 0)
   }
 
   @Test func `rejected messages that are in flight together return to their places`() throws {
@@ -208,7 +210,7 @@ import Testing
     rig.queue.setAside(try #require(first).token)
     #expect(try rig.send().map(number) == [1, 2])
     try rig.update()
-    #expect(try rig.send().isEmpty && rig.store.contents().hasEvents)
+    #expect(try rig.send().isEmpty && rig.store.contents().queue.hasEvents)
     rig.queue.connectionEnded()
     #expect(try rig.send().map(number) == [0])
   }
@@ -294,7 +296,7 @@ import Testing
     }
     #expect(sent == ["a new", "b old", "d old"])
     try rig.update()
-    #expect(try rig.store.contents().states.map(\.message.topic) == ["d"])
+    #expect(try rig.store.contents().queue.states.map(\.message.topic) == ["d"])
   }
 
   @Test func `an acknowledged state deletes an older one that is stored`() throws {
@@ -306,7 +308,7 @@ import Testing
     let next = rig.queue.nextState(at: 2)
     rig.acknowledge(try #require(next).token)
     try rig.update()
-    #expect(try rig.store.contents().states == [])
+    #expect(try rig.store.contents().queue.states == [])
   }
 
   // MARK: The disk
@@ -354,19 +356,23 @@ import Testing
     #expect(first.compactMap { number($0.message) } == [0, 1])
     let request = rig.queue.request
     let (kind, next) = try #require(request)
-    #expect(try rig.store.messages(kind, next).entries.count == 3)
+    #expect(try rig.store.messages(kind, next).entries.count == 2)
     for (token, _) in first { rig.acknowledge(token) }
     #expect(try rig.send().map(number) == Array(2..<20))
   }
 
-  @Test func `the properties that the broker retains are stored`() throws {
+  @Test func `the topics and properties that the broker retains are stored`() throws {
     let directory = Directory()
     let store = try QueueStore(directory: directory.path, maxAge: .max, maxSize: 1 << 20)
     for retained: Set in [["ev.odometer", "ev.state-of-charge"], ["ev.odometer"]] {
-      _ = try store.update(store: [], remove: [], retained: retained, at: .init(time: 0, wall: 0))
-      _ = try store.update(store: [], remove: [], at: .init(time: 0, wall: 0))
-      #expect(try store.retained() == retained)
+      _ = try store.apply(.init(retained: retained), at: .init(time: 0, wall: 0))
+      _ = try store.apply(.init(), at: .init(time: 0, wall: 0))
+      #expect(try store.contents().retained == retained)
     }
+    _ = try store.apply(.init(topics: ["a": true, "b": true]), at: .init(time: 5, wall: 7))
+    _ = try store.apply(.init(topics: ["a": true, "b": false, "c": false]), at: .init(time: 6, wall: 3))
+    let contents = try store.contents()
+    #expect(contents.topics == ["a"] && contents.mark == .init(time: 6, wall: 3))
   }
 
   @Test func `the file shrinks after a backlog was sent`() throws {
@@ -403,6 +409,43 @@ import Testing
     #expect(QueueClock(after: .init(time: 200, wall: .min), boot: 5, wall: .max).time(boot: 5) <= 200 + 7 * day)
   }
 
+  @Test func `after the loss of the disk, what is in memory is stored again`() throws {
+    let directory = Directory()
+    var rig = try Rig(directory.path)
+    for index in 0..<10 { rig.queue.add(event(index, "vehicled/ev/event/\(index % 2)"), at: 0) }
+    rig.queue.add(state("a", "1"), at: 0)
+    try rig.update()
+    _ = try rig.send { $0.topic != "vehicled/ev/event/0" }
+    rig.acknowledged = []
+    try rig.store.replace()
+    rig.queue.storeLost()
+    rig.queue.connectionEnded()
+    try rig.update()
+    #expect(try rig.store.contents().queue.states.count == 1)
+    #expect(try rig.send().map(number) == [0], "the others were only on the disk")
+  }
+
+  @Test func `an age that exceeds the limit does not read the others`() throws {
+    let directory = Directory()
+    var rig = try Rig(directory.path)
+    for index in 0..<10 { rig.queue.add(event(index), at: Int64(index) * 200_000 * Self.second) }
+    #expect(try rig.update(at: 1_300_000 * Self.second) == 2)
+    rig.queue.add(batch(0), at: 9_000_000 * Self.second)
+    #expect(try rig.update(at: 9_000_000 * Self.second) == 8)
+  }
+
+  @Test func `at the end, only the states that keep their meaning stay`() throws {
+    var queue = SendQueue()
+    queue.add(state("a", "1", isDurable: false), at: 0)
+    queue.add(state("b", "2"), at: 0)
+    queue.add(state("c", "3", isDurable: false), at: 0)
+    #expect(queue.nextState(at: 0)?.message.topic == "a")
+    queue.discardPendingStates()
+    queue.add(state("status", "offline", isDurable: false), at: 0)
+    #expect(queue.nextState(at: 0)?.message.topic == "status" && queue.nextState(at: 0) == nil)
+    #expect(queue.unstored(before: .max).map(\.message.topic) == ["b"] && queue.states.count == 3)
+  }
+
   @Test func `a damaged file is moved away, and one of another program is not touched`() throws {
     let directory = Directory()
     let path = directory.path + "/queue.db"
@@ -410,10 +453,16 @@ import Testing
     try Data(repeating: 0x55, count: 8192).write(to: URL(fileURLWithPath: path))
     do {
       let store = try QueueStore(directory: directory.path, maxAge: .max, maxSize: 1 << 20)
-      #expect(store.replaced?.path == path + ".damaged" && store.replaced?.cause.description.contains("is damaged") == true)
+      #expect(store.damagedPath == path + ".damaged" && store.damage?.description.contains("is damaged") == true)
       #expect(try Data(contentsOf: URL(fileURLWithPath: path + ".damaged")) == Data(repeating: 0x55, count: 8192))
     }
-    #expect(try QueueStore(directory: directory.path, maxAge: .max, maxSize: 1 << 20).replaced == nil)
+    #expect(try QueueStore(directory: directory.path, maxAge: .max, maxSize: 1 << 20).damage == nil)
+    // Numbers that the queue cannot have written, which would overflow.
+    do {
+      let store = try QueueStore(directory: directory.path, maxAge: .max, maxSize: 1 << 20)
+      _ = try store.apply(.init(), at: .init(time: .max, wall: 0))
+    }
+    #expect(try QueueStore(directory: directory.path, maxAge: .max, maxSize: 1 << 20).damage?.kind == .damaged)
     let other = Directory()
     try FileManager.default.createDirectory(atPath: other.path, withIntermediateDirectories: true)
     let format = Database.Format(application: 7, version: 2, schema: "CREATE TABLE a (b INTEGER)", owner: "a test")

@@ -27,6 +27,10 @@ final class BrokerClient: EventSource {
   /// How often the library checks the connection.
   private static let interval: Nanoseconds = 1 * .second
   private static let replyTimeout: Nanoseconds = 10 * .second
+  /// A connection that ends earlier is not worth a quick retry: two clients with one ID would disconnect each other again and again.
+  private static let shortTime: Nanoseconds = 30 * .second
+  /// The number of short connections in a row from which the client ID is a likely cause.
+  private static let suspiciousCount = 3
 
   private let options: BrokerOptions
   private let thread: BackgroundThread
@@ -39,6 +43,9 @@ final class BrokerClient: EventSource {
   private var isGuess = false
   /// The number of attempts in a row that ended without a reply of the broker.
   private var silentAttempts = 0
+  private var connectedAt: Instant = 0
+  /// The number of short connections in a row.
+  private var shortCount = 0
 
   init(_ options: BrokerOptions, loop: EventLoop, handle: @escaping (Event) -> Void) {
     (self.options, self.handle) = (options, handle)
@@ -98,7 +105,7 @@ final class BrokerClient: EventSource {
         guard case .opening = state else { continue }
         state = .up(connection)
         silentAttempts = 0
-        delay.reset()
+        connectedAt = now
         connection.subscribe()
         handle(.connected(limits))
       case .refused(let failure), .ended(let failure): return fail(failure, at: now)
@@ -111,8 +118,9 @@ final class BrokerClient: EventSource {
     if connection.descriptor < 0 { fail(BrokerFailure("connection to \(options.description) lost"), at: now) }
   }
 
-  private func fail(_ failure: BrokerFailure, at now: Instant) {
+  private func fail(_ cause: BrokerFailure, at now: Instant) {
     guard !isClosed else { return }
+    var failure = cause
     switch state {
     case .opening:
       // An old broker reports that it does not support the version, closes the connection without a reply, or waits for more. The last two
@@ -121,7 +129,13 @@ final class BrokerClient: EventSource {
       if failure.needsOldProtocol || silentAttempts >= 2 {
         (isCurrent, isGuess, silentAttempts) = (!isCurrent, !failure.needsOldProtocol, 0)
       }
-    case .up: if isGuess { (isCurrent, isGuess) = (true, false) }
+    case .up:
+      if isGuess { (isCurrent, isGuess) = (true, false) }
+      shortCount = now < connectedAt + Self.shortTime ? shortCount + 1 : 0
+      if shortCount == 0 { delay.reset() }
+      if shortCount >= Self.suspiciousCount {
+        failure.description += "; check that no other client has the client ID \(options.clientID)"
+      }
     case .waiting, .connecting: break
     }
     state = .waiting
@@ -144,9 +158,9 @@ final class BrokerClient: EventSource {
     exchange(read: poll(&descriptor, 1, milliseconds) > 0 && descriptor.revents & ~Int16(POLLOUT) != 0, at: SystemClock.monotonic)
   }
 
-  /// Disconnects, without the last will.
-  func close() {
-    if case .up(let connection) = state { connection.disconnect() }
+  /// Disconnects. The last will is published only if `withWill`.
+  func close(withWill: Bool) {
+    if case .up(let connection) = state { connection.disconnect(withWill: withWill) }
     state = .waiting
     isClosed = true
   }

@@ -36,6 +36,10 @@ final class BrokerConnection: @unchecked Sendable {
   /// time: commands that were sent while the bridge did not run are not carried out later.
   private static let willDelay: UInt32 = 30
 
+  /// The maximum size of a packet that the broker may send, and of a payload, in bytes. The largest useful ones are configurations for Home
+  /// Assistant that an earlier run has published.
+  private static let maxPacketSize: UInt32 = 512 << 10
+
   private static let library = mosquitto_lib_init()
 
   private let options: BrokerOptions
@@ -95,7 +99,10 @@ final class BrokerConnection: @unchecked Sendable {
   /// Resolves the name of the broker, connects, and sends the first packet. Blocks, in the worst case for minutes.
   func connect() -> BrokerFailure? {
     var properties: OpaquePointer?
-    if isCurrent { mosquitto_property_add_int32(&properties, MQTT_PROP_SESSION_EXPIRY_INTERVAL.id, Self.willDelay) }
+    if isCurrent {
+      mosquitto_property_add_int32(&properties, MQTT_PROP_SESSION_EXPIRY_INTERVAL.id, Self.willDelay)
+      mosquitto_property_add_int32(&properties, MQTT_PROP_MAXIMUM_PACKET_SIZE.id, Self.maxPacketSize)
+    }
     defer { mosquitto_property_free_all(&properties) }
     errno = 0
     let code = mosquitto_connect_bind_v5(handle, options.host, CInt(options.port), CInt(options.keepAlive), nil, properties)
@@ -155,9 +162,10 @@ final class BrokerConnection: @unchecked Sendable {
     return id
   }
 
-  /// Ends the connection. The broker then does not publish the last will.
-  func disconnect() {
-    mosquitto_disconnect_v5(handle, 0, nil)
+  /// Ends the connection. The broker publishes the last will only if `withWill`, by MQTT 3.1.1 because it misses a packet.
+  func disconnect(withWill: Bool) {
+    guard isCurrent || !withWill else { return }
+    mosquitto_disconnect_v5(handle, withWill ? MQTT_RC_DISCONNECT_WITH_WILL_MSG.code : 0, nil)
     _ = exchange(read: false)
   }
 
@@ -175,7 +183,9 @@ final class BrokerConnection: @unchecked Sendable {
       BrokerConnection.from(object)?.events.append(.acknowledged(id: id, failure: code > 0 ? code : nil))
     }
     mosquitto_message_v5_callback_set(handle) { _, object, message, properties in
-      guard let connection = BrokerConnection.from(object), let message, let incoming = IncomingMessage(message.pointee, properties) else {
+      guard let connection = BrokerConnection.from(object), let message, message.pointee.payloadlen <= BrokerConnection.maxPacketSize,
+        let incoming = IncomingMessage(message.pointee, properties)
+      else {
         return
       }
       connection.events.append(.received(incoming))

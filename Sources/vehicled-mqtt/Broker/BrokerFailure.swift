@@ -11,6 +11,8 @@ struct BrokerFailure: Error, Equatable, CustomStringConvertible {
   var needsOldProtocol = false
   /// Whether the broker has closed the connection without a reason.
   var isWithoutReply = false
+  /// Whether only one message cannot be sent, and the connection still exists.
+  var isOfMessage = false
 
   init(_ description: String) { self.description = description }
 
@@ -30,8 +32,10 @@ struct BrokerFailure: Error, Equatable, CustomStringConvertible {
       var failure = BrokerFailure("connection to \(broker) lost")
       failure.isWithoutReply = true
       return failure
-    case MOSQ_ERR_OVERSIZE_PACKET:
-      return BrokerFailure("message too large for \(broker); raise its maximum packet size")
+    case MOSQ_ERR_OVERSIZE_PACKET, MOSQ_ERR_PAYLOAD_SIZE, MOSQ_ERR_INVAL, MOSQ_ERR_MALFORMED_UTF8, MOSQ_ERR_MALFORMED_PACKET:
+      var failure = BrokerFailure(String(cString: mosquitto_strerror(code)).lowercased().trimmingFullStop)
+      failure.isOfMessage = true
+      return failure
     default:
       return BrokerFailure("\(broker): \(String(cString: mosquitto_strerror(code)))")
     }

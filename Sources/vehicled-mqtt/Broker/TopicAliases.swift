@@ -2,6 +2,9 @@
 // to 60. No I/O.
 
 struct TopicAliases {
+  /// The number of topics to remember before they have aliases.
+  private static let maxSeen = 10_000
+
   private let limit: Int
   private var numbers: [String: Int] = [:]
   /// The highest number in use.
@@ -16,6 +19,7 @@ struct TopicAliases {
   /// If it `isNew`, the message must also have the topic.
   mutating func alias(of topic: String) -> (number: Int, isNew: Bool)? {
     if let known = numbers[topic] { return (known, false) }
+    if seen.count == Self.maxSeen { seen = [] }
     guard last < limit, !seen.insert(topic).inserted else { return nil }
     last += 1
     numbers[topic] = last

@@ -9,7 +9,9 @@ import Varlink
 final class CommandRunner: EventSource {
   /// How long a command waits for the declaration of its device after the start. Later, its sender no longer expects it.
   private static let timeout: Nanoseconds = 10 * .second
+  /// The maximum number of commands that wait, and of calls at a time, each of which needs a connection to the daemon.
   private static let maxWaiting = 100
+  private static let maxCalls = 4
 
   private let reader: CommandReader
   private let daemon: String
@@ -21,6 +23,9 @@ final class CommandRunner: EventSource {
   private let publish: (OutgoingMessage) -> Void
   /// The commands that arrived before the daemon has declared its devices; nil once it has.
   private var waiting: [(message: IncomingMessage, until: Instant)]? = []
+  /// The commands that are carried out next.
+  private var pending: [(command: DaemonCommand, message: IncomingMessage)] = []
+  private var callCount = 0
 
   init(
     _ reader: CommandReader, daemon: String, loop: EventLoop, schema: @escaping (String) -> Contract.Schema?,
@@ -58,9 +63,19 @@ final class CommandRunner: EventSource {
   private func carryOut(_ message: IncomingMessage) {
     do throws(CommandRejection) {
       guard let command = try reader.command(message, schema: schema) else { return }
-      run(command, for: message)
+      guard pending.count < Self.maxWaiting else { throw CommandRejection(message: "\(message.topic): too many commands at a time") }
+      pending.append((command, message))
+      runNext()
     } catch {
       reject(message, error.message)
+    }
+  }
+
+  private func runNext() {
+    while callCount < Self.maxCalls, !pending.isEmpty {
+      let (command, message) = pending.removeFirst()
+      callCount += 1
+      run(command, for: message)
     }
   }
 
@@ -86,6 +101,8 @@ final class CommandRunner: EventSource {
   }
 
   private func finished(_ message: IncomingMessage, _ reference: String, _ result: Result<Void, DaemonFailure>) {
+    callCount -= 1
+    defer { runNext() }
     switch result {
     case .success:
       logger.info("\(reference): command carried out")

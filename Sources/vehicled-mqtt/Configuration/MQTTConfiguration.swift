@@ -85,7 +85,12 @@ struct MQTTCheck: TableCheck {
     broker(table, &result)
     if let path = path("daemon", in: table, limit: 107) { result.daemon = path }
     result.directory = path("directory", in: table, limit: 4000)
-    if let prefix = level("prefix", in: table, separators: true) { result.prefix = prefix }
+    if let prefix = level("prefix", in: table, separators: true) {
+      result.prefix = prefix
+      if Topics.isBatch(prefix + "/"), let entry = table["prefix"] {
+        report(entry.value.location, "prefix: fleet/v1 is reserved for batches; choose another one")
+      }
+    }
     result.host = level("host", in: table)
     if let patterns = patterns("publish", in: table) { result.selection.included = patterns }
     if let patterns = patterns("exclude", in: table) { result.selection.excluded = patterns }

@@ -29,16 +29,9 @@ struct Announcements {
   /// The topic filter of configurations; those of other programs arrive as well.
   var filter: String { "\(discovery.prefix)/device/+/config" }
 
-  /// What to do after a change.
-  struct Changes: Equatable {
-    var messages: [OutgoingMessage] = []
-    /// The topics of entities that no longer exist.
-    var topics: [String] = []
-  }
-
   /// Announces a device whose properties may have changed. While they are provisional, the former ones stay: Home Assistant would forget
   /// what its user has changed in their entities.
-  mutating func announce(_ schema: Contract.Schema) -> Changes {
+  mutating func announce(_ schema: Contract.Schema) -> [OutgoingMessage] {
     let topic = discovery.topic(of: schema.device)
     var components = discovery.components(schema)
     var next = announced[topic] ?? Announcement(components: components)
@@ -51,42 +44,42 @@ struct Announcements {
     let isNew = next.text != text
     next.text = text
     announced[topic] = next
-    return Changes(messages: isNew ? [.state(topic, text)] : [], topics: topics(of: gone))
+    return isNew ? [.state(topic, text)] : []
   }
 
   /// Removes a device, unless it was never announced.
-  mutating func withdraw(_ device: String) -> Changes {
+  mutating func withdraw(_ device: String) -> [OutgoingMessage] {
     let topic = discovery.topic(of: device)
-    let known = announced.removeValue(forKey: topic)?.components
-    let leftover = leftovers.removeValue(forKey: topic)
-    guard known != nil || leftover != nil else { return Changes() }
-    return Changes(messages: [.state(topic, "")], topics: topics(of: (known ?? [:]).merging(leftover ?? [:]) { $1 }))
+    let known = announced.removeValue(forKey: topic) != nil
+    let isLeftover = leftovers.removeValue(forKey: topic) != nil
+    return known || isLeftover ? [.state(topic, "")] : []
   }
 
   /// Applies a retained configuration from the broker. Those of other programs and other bridges are ignored.
-  mutating func found(_ message: IncomingMessage) {
-    guard message.isRetained, let text = String(validating: message.payload, as: UTF8.self), let payload = JSON(text) else { return }
+  /// Returns whether it has changed anything.
+  mutating func found(_ message: IncomingMessage) -> Bool {
+    guard message.isRetained, discovery.isOwn(message.topic), announced[message.topic]?.text.map({ Array($0.utf8) }) != message.payload,
+      let text = String(validating: message.payload, as: UTF8.self), let payload = JSON(text)
+    else {
+      return false
+    }
     let components = discovery.components(in: payload)
-    guard !components.isEmpty else { return }
+    guard !components.isEmpty else { return false }
     leftovers[message.topic] = components
+    return true
   }
 
   /// Removes the devices that are not among these, also those of an earlier run.
-  mutating func removeAll(except devices: [String]) -> Changes {
+  mutating func removeAll(except devices: [String]) -> [OutgoingMessage] {
     let current = Set(devices.map { discovery.topic(of: $0) })
-    let gone = leftovers.merging(announced.mapValues(\.components)) { $0.merging($1) { $1 } }.filter { !current.contains($0.key) }
-    for topic in gone.keys { (leftovers[topic], announced[topic]) = (nil, nil) }
-    return Changes(
-      messages: gone.keys.sorted().map { .state($0, "") },
-      topics: gone.sorted { $0.key < $1.key }.flatMap { topics(of: $0.value) })
+    let gone = Set(leftovers.keys).union(announced.keys).subtracting(current)
+    for topic in gone { (leftovers[topic], announced[topic]) = (nil, nil) }
+    return gone.sorted().map { .state($0, "") }
   }
+
+  /// Whether a topic is that of a configuration that was announced or found.
+  func isInUse(_ topic: String) -> Bool { announced[topic] != nil || leftovers[topic] != nil }
 
   /// Sends all configurations again: the broker may have lost them.
   mutating func restart() { for topic in announced.keys { announced[topic]?.text = nil } }
-
-  /// The topics of entities, as far as no current one uses them: another client can have written a configuration that names any topic.
-  private func topics(of gone: [String: DiscoveryPayload.Component]) -> [String] {
-    let used = Set(announced.values.flatMap { $0.components.values.flatMap(\.topics) }).union([discovery.topics.status])
-    return Set(gone.values.flatMap(\.topics)).subtracting(used).sorted()
-  }
 }

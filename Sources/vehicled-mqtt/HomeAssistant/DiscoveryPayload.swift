@@ -2,7 +2,6 @@
 // Source: home-assistant.io, "MQTT discovery" (device discovery and its abbreviations).
 
 import Protocols
-import VSS
 import Varlink
 
 struct DiscoveryPayload {
@@ -10,13 +9,14 @@ struct DiscoveryPayload {
   /// The discovery prefix of Home Assistant.
   let prefix: String
   let timing: PropertyState.Timing
-  /// Whether values are also published as VSS signals.
-  var usesVSS = false
   /// Whether a property may be set, and an action be run, by clients of the broker.
   let allows: (_ device: String, _ name: String) -> Bool
 
   /// The topic of a device's configuration. An empty message removes the device.
   func topic(of device: String) -> String { "\(prefix)/device/\(identifier(device))/config" }
+
+  /// Whether the topic is that of a configuration of this bridge.
+  func isOwn(_ topic: String) -> Bool { topic.hasPrefix("\(prefix)/device/\(identifier(""))") && topic.hasSuffix("/config") }
 
   private func identifier(_ device: String) -> String {
     "vehicled_\(topics.host)_\(device)".map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") ? $0 : "_" }
@@ -26,23 +26,14 @@ struct DiscoveryPayload {
   /// An entity in a configuration.
   struct Component: Equatable {
     var platform: String
-    /// The retained topics that only this entity uses.
-    var topics: [String]
     var definition: JSON
 
-    init(_ definition: JSON, platform: Entity.Platform) {
-      (self.platform, self.definition) = (platform.rawValue, definition)
-      topics = Self.topics(in: definition)
-    }
+    init(_ definition: JSON, platform: Entity.Platform) { (self.platform, self.definition) = (platform.rawValue, definition) }
 
     /// Reads a component of a configuration; nil if it defines no entity.
     init?(_ found: JSON) {
       guard let platform = found["p"]?.string, found["uniq_id"] != nil else { return nil }
-      (self.platform, topics, definition) = (platform, Self.topics(in: found), found)
-    }
-
-    private static func topics(in definition: JSON) -> [String] {
-      ["stat_t", "json_attr_t"].compactMap { definition[$0]?.string }
+      (self.platform, definition) = (platform, found)
     }
   }
 
@@ -56,9 +47,7 @@ struct DiscoveryPayload {
     for property in schema.properties where !["link", "state"].contains(property.name) {
       let entity = EntityModel.entity(for: property, isWritable: allows(schema.device, property.name))
       let definition = component(property, entity, of: schema.device, id)
-      var component = Component(definition, platform: entity.platform)
-      component.topics += signalTopics(of: component)
-      components["\(entity.platform.rawValue)-\(property.name)"] = component
+      components["\(entity.platform.rawValue)-\(property.name)"] = Component(definition, platform: entity.platform)
     }
     for action in schema.actions where !action.motion && action.arguments.allSatisfy(\.optional) && allows(schema.device, action.name) {
       components["button-\(action.name)"] = Component(button(action, of: schema.device, id), platform: .button)
@@ -66,8 +55,7 @@ struct DiscoveryPayload {
     return components
   }
 
-  /// The entities in a configuration that this bridge has published; empty if another program has. Topics of others are left out, because
-  /// they are cleared later.
+  /// The entities in a configuration that this bridge has published; empty if another program has.
   func components(in payload: JSON) -> [String: Component] {
     guard case .array(let availability)? = payload["avty"], availability.first?["t"]?.string == topics.status,
       case .object(let members)? = payload["cmps"]
@@ -76,22 +64,9 @@ struct DiscoveryPayload {
     }
     var components: [String: Component] = [:]
     for member in members {
-      guard var component = Component(member.value) else { continue }
-      component.topics.removeAll { !$0.hasPrefix("\(topics.prefix)/") }
-      component.topics += signalTopics(of: component)
-      components[member.key] = component
+      components[member.key] = Component(member.value)
     }
     return components
-  }
-
-  /// The topics on which the value of an entity may have been published as VSS signals.
-  private func signalTopics(of component: Component) -> [String] {
-    guard usesVSS, let levels = component.definition["stat_t"]?.string?.dropFirst(topics.prefix.count + 1).split(separator: "/"),
-      levels.count == 2
-    else {
-      return []
-    }
-    return VSSTable.all.filter { $0.property == levels[1] }.map { topics.signal(String(levels[0]), $0.signal.path) }
   }
 
   /// The configuration of a device with these entities. `removed`: the platforms of former entities, by key.

@@ -18,13 +18,15 @@ struct MessageLane {
 
   /// The size in bytes from which messages are only on the disk.
   static let memoryLimit = 256 << 10
-  /// The size in bytes beyond which the oldest messages are lost if they cannot be stored.
+  /// The size of the messages that are not stored, in bytes, beyond which the oldest are lost.
   static let lossLimit = 8 << 20
 
   /// The messages to send next, of which the first `sentCount` are no longer there.
   private var ready: [QueuedMessage] = []
   private var sentCount = 0
   private var readySize = 0
+  /// The size of the messages in `ready` and `waiting` that the disk does not have.
+  private var unstoredSize = 0
   private var inFlight: [Int64: QueuedMessage] = [:]
   /// The messages that wait in memory although others are sent: for older ones on the disk, or because they are rejected. Sorted.
   private var waiting: [QueuedMessage] = []
@@ -59,7 +61,7 @@ struct MessageLane {
   /// Adds a message behind all others.
   mutating func add(_ entry: QueuedMessage) {
     if hasMore || !isSendable(entry) { wait(entry) } else { append(entry) }
-    while readySize + waitingSize > Self.lossLimit, loseOldest() {}
+    while unstoredSize > Self.lossLimit, loseOldest() {}
   }
 
   private func isSendable(_ entry: QueuedMessage) -> Bool { blocks[entry.message.topic] == nil && !oversized.contains(entry.id) }
@@ -67,6 +69,7 @@ struct MessageLane {
   private mutating func append(_ entry: QueuedMessage) {
     ready.append(entry)
     readySize += entry.size
+    if !entry.isStored { unstoredSize += entry.size }
     position = max(position, entry.id)
   }
 
@@ -74,15 +77,20 @@ struct MessageLane {
     let index = waiting.lastIndex { $0.id < entry.id }.map { $0 + 1 } ?? 0
     waiting.insert(entry, at: index)
     waitingSize += entry.size
+    if !entry.isStored { unstoredSize += entry.size }
   }
 
   /// Removes the oldest message that the disk does not have. Returns false if there is none.
   private mutating func loseOldest() -> Bool {
     let index = ready[sentCount...].firstIndex { !$0.isStored }
     if let first = waiting.first, index.map({ first.id < ready[$0].id }) ?? true {
-      waitingSize -= waiting.removeFirst().size
+      let size = waiting.removeFirst().size
+      waitingSize -= size
+      unstoredSize -= size
     } else if let index {
-      readySize -= ready.remove(at: index).size
+      let size = ready.remove(at: index).size
+      readySize -= size
+      unstoredSize -= size
     } else {
       return false
     }
@@ -106,6 +114,7 @@ struct MessageLane {
       sentCount = 0
     }
     readySize -= entry.size
+    if !entry.isStored { unstoredSize -= entry.size }
     inFlight[entry.id] = entry
     return entry
   }
@@ -160,7 +169,13 @@ struct MessageLane {
 
   private mutating func setReady(_ entries: [QueuedMessage]) {
     (ready, sentCount) = (entries, 0)
-    readySize = entries.reduce(0) { $0 + $1.size }
+    measure()
+  }
+
+  private mutating func measure() {
+    readySize = ready[sentCount...].reduce(0) { $0 + $1.size }
+    waitingSize = waiting.reduce(0) { $0 + $1.size }
+    unstoredSize = (ready[sentCount...] + waiting).reduce(0) { $1.isStored ? $0 : $0 + $1.size }
   }
 
   // MARK: The disk
@@ -199,13 +214,14 @@ struct MessageLane {
   private mutating func reachedEnd() {
     hasMore = false
     let entries = waiting
-    (waiting, waitingSize) = ([], 0)
+    waiting = []
+    measure()
     for entry in entries { if isSendable(entry) { append(entry) } else { wait(entry) } }
   }
 
   /// The messages to store: those that were queued before `time`, or all if there are too many for the memory.
   func unstored(before time: Int64) -> [QueuedMessage] {
-    let isLarge = readySize + waitingSize > Self.memoryLimit
+    let isLarge = unstoredSize > 0 && readySize + waitingSize > Self.memoryLimit
     let blocked = blocks.values.map(\.oldest).filter { inFlight[$0.id] == nil }
     return (inFlight.values + blocked + ready[sentCount...] + waiting)
       .filter { !$0.isStored && (isLarge || $0.created < time) }.sorted { $0.id < $1.id }
@@ -225,13 +241,29 @@ struct MessageLane {
     for (topic, block) in blocks where ids.contains(block.oldest.id) { blocks[topic]?.oldest.isStored = true }
     for index in ready.indices where ids.contains(ready[index].id) { ready[index].isStored = true }
     waiting.removeAll { ids.contains($0.id) }
-    waitingSize = waiting.reduce(0) { $0 + $1.size }
-    if hasFailed {
-      hasFailed = false
-      rewind()
-    }
+    measure()
     trim()
   }
+
+  /// Reads the disk again if that has failed.
+  mutating func retryLoading() {
+    guard hasFailed else { return }
+    hasFailed = false
+    rewind()
+  }
+
+  /// Notes that the disk has lost everything: what is in memory is stored again.
+  mutating func storeLost() {
+    for id in inFlight.keys { inFlight[id]?.isStored = false }
+    for topic in blocks.keys { blocks[topic]?.oldest.isStored = false }
+    for index in ready.indices { ready[index].isStored = false }
+    (storing, deleting, hasFailed) = ([], [], false)
+    measure()
+    reachedEnd()
+  }
+
+  /// Whether the broker rejects a topic.
+  func isBlocked(_ topic: String) -> Bool { blocks[topic] != nil }
 
   /// Notes that the disk no longer has these messages.
   mutating func deleted(_ entries: [QueuedMessage]) { deleting.subtract(entries.map(\.id)) }

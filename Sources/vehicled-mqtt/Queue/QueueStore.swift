@@ -11,6 +11,7 @@ final class QueueStore {
       CREATE TABLE batch (id INTEGER PRIMARY KEY, created INTEGER NOT NULL, topic TEXT NOT NULL, payload BLOB NOT NULL) STRICT;
       CREATE TABLE state (topic TEXT PRIMARY KEY, id INTEGER NOT NULL, created INTEGER NOT NULL, payload BLOB NOT NULL)
         STRICT, WITHOUT ROWID;
+      CREATE TABLE topic (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
       CREATE TABLE retained (property TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
       CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
       """, owner: "a send queue of vehicled")
@@ -18,29 +19,58 @@ final class QueueStore {
   private static let tables = ["event", "batch"]
   /// The number of messages that are read at once.
   private static let chunk = 200
+  /// The number of the oldest messages that are dropped at once.
+  private static let droppedAtOnce = 10
   /// The number of pages that are returned to the file system at once.
   private static let vacuumedPages = 512
+  /// The highest number or time that the queue can have written.
+  private static let highest: Int64 = 1 << 60
+
+  /// What an earlier run has stored.
+  struct Contents {
+    var queue = SendQueue.Contents()
+    var mark = QueueClock.Mark(time: 0, wall: 0)
+    /// The topics on which the broker retains something of this bridge.
+    var topics: Set<String> = []
+    /// The properties of which it retains a value.
+    var retained: Set<String> = []
+  }
+
+  /// Changes that are stored together.
+  struct Update: Sendable {
+    var store: [QueuedMessage] = []
+    var remove: [QueuedMessage] = []
+    /// New topics (true), and those on which nothing is retained any more.
+    var topics: [String: Bool] = [:]
+    /// All properties of which the broker retains a value, if they have changed.
+    var retained: Set<String>?
+
+    var isEmpty: Bool { store.isEmpty && remove.isEmpty && topics.isEmpty && retained == nil }
+  }
 
   private let lock: StoreLock
-  private let database: Database
+  private let path: String
+  private var database: Database?
   private let maxAge: Int64
   private let maxSize: Int
-  /// Where a damaged file of an earlier run was moved, and why.
-  private(set) var replaced: (path: String, cause: StoreError)?
+  /// What the damaged file of an earlier run was replaced because of.
+  private(set) var damage: StoreError?
+
+  /// Where a damaged file is moved.
+  var damagedPath: String { path + ".damaged" }
 
   /// Opens the queue in a directory. Messages are kept for `maxAge` (µs) and up to `maxSize` bytes. A damaged file is moved away.
   init(directory: String, maxAge: Int64, maxSize: Int) throws(StoreError) {
     lock = try StoreLock(directory, program: "vehicled-mqtt")
-    let path = directory + "/queue.db"
+    path = directory + "/queue.db"
     (self.maxAge, self.maxSize) = (maxAge, maxSize)
     do throws(StoreError) {
       database = try Self.open(path)
+      _ = try contents()
     } catch {
       guard error.kind == .damaged else { throw error }
-      // What SQLite keeps beside the file belongs to it.
-      for suffix in ["", "-wal", "-shm"] { rename(path + suffix, path + ".damaged" + suffix) }
-      replaced = (path + ".damaged", error)
-      database = try Self.open(path)
+      damage = error
+      try replace()
     }
   }
 
@@ -51,79 +81,87 @@ final class QueueStore {
         "PRAGMA cache_size = -1000; PRAGMA wal_autocheckpoint = 500; PRAGMA journal_size_limit = 4194304; PRAGMA auto_vacuum = INCREMENTAL")
     // The first version was never released.
     guard try database.number("PRAGMA user_version") == 2 else { throw StoreError(.damaged, "\(path) has an outdated format") }
-    _ = try contents(of: database)
     return database
   }
 
-  /// What an earlier run has stored.
-  func contents() throws(StoreError) -> SendQueue.Contents { try Self.contents(of: database) }
+  /// Moves a damaged file away, and begins a new one.
+  func replace() throws(StoreError) {
+    database = nil
+    // What SQLite keeps beside the file belongs to it.
+    for suffix in ["", "-wal", "-shm"] { rename(path + suffix, damagedPath + suffix) }
+    database = try Self.open(path)
+  }
 
-  private static func contents(of database: Database) throws(StoreError) -> SendQueue.Contents {
-    let last = { (table: String) throws(StoreError) in try database.number("SELECT max(id) FROM \(table)") }
+  /// The open database.
+  private func opened() throws(StoreError) -> Database {
+    if let database { return database }
+    let database = try Self.open(path)
+    self.database = database
+    return database
+  }
+
+  func contents() throws(StoreError) -> Contents {
+    let database = try opened()
+    let number = { (sql: String) throws(StoreError) in
+      let number = try database.number(sql)
+      guard (0...Self.highest).contains(number) else { throw StoreError(.damaged, "\(self.path) is damaged: \(sql) is \(number)") }
+      return number
+    }
+    let names = { (table: String) throws(StoreError) in
+      try database.rows("SELECT * FROM \(table)") { (row) throws(StoreError) in row.text(0) }
+    }
     let states = try database.rows("SELECT topic, id, created, payload FROM state") { (row) throws(StoreError) in
       var message = OutgoingMessage.state(row.text(0), "", isDurable: true)
       message.payload = row.blob(3)
       return QueuedMessage(id: row.int(1), created: row.int(2), message: message, isStored: true)
     }
-    return SendQueue.Contents(
-      states: states, hasEvents: try last("event") > 0, hasBatches: try last("batch") > 0,
-      lastID: max(
-        try last("event"), try last("batch"), try last("state"), try database.number("SELECT value FROM counter WHERE name = 'last'")))
+    let last = ["event", "batch", "state"].map { "SELECT max(id) FROM \($0)" } + ["SELECT value FROM counter WHERE name = 'last'"]
+    var contents = Contents(topics: Set(try names("topic")), retained: Set(try names("retained")))
+    contents.queue = SendQueue.Contents(states: states, hasEvents: try number(last[0]) > 0, hasBatches: try number(last[1]) > 0)
+    for sql in last { contents.queue.lastID = max(contents.queue.lastID, try number(sql)) }
+    contents.mark.time = try number("SELECT value FROM counter WHERE name = 'time'")
+    contents.mark.wall = try database.number("SELECT value FROM counter WHERE name = 'wall'")
+    return contents
   }
 
-  /// The clocks at the last change.
-  func mark() throws(StoreError) -> QueueClock.Mark { QueueClock.Mark(time: try number("time"), wall: try number("wall")) }
-
-  /// A persistent number, 0 at first.
-  private func number(_ name: String) throws(StoreError) -> Int64 {
-    try database.number("SELECT value FROM counter WHERE name = ?", [.text(name)])
+  /// Makes changes in one transaction. Returns how many of the oldest messages were dropped, because of their age or the size of the queue.
+  func apply(_ update: Update, at now: QueueClock.Mark) throws(StoreError) -> Int {
+    let database = try opened()
+    let dropped = try database.transaction { () throws(StoreError) in
+      for (topic, isUsed) in update.topics {
+        try database.run(
+          isUsed ? "INSERT INTO topic (name) VALUES (?) ON CONFLICT DO NOTHING" : "DELETE FROM topic WHERE name = ?", [.text(topic)])
+      }
+      if let retained = update.retained {
+        try database.run("DELETE FROM retained")
+        for property in retained { try database.run("INSERT INTO retained (property) VALUES (?)", [.text(property)]) }
+      }
+      for entry in update.remove { try remove(entry, from: database) }
+      for entry in update.store { try insert(entry, into: database) }
+      try set("time", now.time, in: database)
+      try set("wall", now.wall, in: database)
+      if let last = update.store.map(\.id).max() { try set("last", last, in: database) }
+      return update.store.isEmpty ? 0 : try dropOld(from: database, at: now.time)
+    }
+    try shrink(database)
+    return dropped
   }
 
-  private func set(_ name: String, _ value: Int64) throws(StoreError) {
+  private func set(_ name: String, _ value: Int64, in database: Database) throws(StoreError) {
     try database.run(
       "INSERT INTO counter (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2", [.text(name), .int(value)])
   }
 
-  /// The properties of which the broker retains a value.
-  func retained() throws(StoreError) -> Set<String> {
-    Set(try database.rows("SELECT property FROM retained") { (row) throws(StoreError) in row.text(0) })
-  }
-
-  /// Stores messages and removes acknowledged ones in one transaction, and stores the properties of which the broker retains a value if they
-  /// have changed. Returns how many of the oldest messages were dropped, because of their age or the size of the queue.
-  func update(
-    store: [QueuedMessage], remove: [QueuedMessage], retained: Set<String>? = nil, at now: QueueClock.Mark
-  ) throws(StoreError) -> Int {
-    let dropped = try change(store: store, remove: remove, retained: retained, at: now)
-    try shrink()
-    return dropped
-  }
-
-  private func change(
-    store: [QueuedMessage], remove: [QueuedMessage], retained: Set<String>?, at now: QueueClock.Mark
-  ) throws(StoreError) -> Int {
-    try database.transaction { () throws(StoreError) in
-      if let retained {
-        try database.run("DELETE FROM retained")
-        for property in retained { try database.run("INSERT INTO retained (property) VALUES (?)", [.text(property)]) }
-      }
-      for entry in remove {
-        switch entry.kind {
-        // An older state of the topic may be stored instead, or a newer one since.
-        case .state: try database.run("DELETE FROM state WHERE topic = ? AND id <= ?", [.text(entry.message.topic), .int(entry.id)])
-        case .event: try database.run("DELETE FROM event WHERE id = ?", [.int(entry.id)])
-        case .batch: try database.run("DELETE FROM batch WHERE id = ?", [.int(entry.id)])
-        }
-      }
-      for entry in store { try insert(entry) }
-      if let last = store.map(\.id).max() { try set("last", max(last, try number("last"))) }
-      try set("time", now.time)
-      try set("wall", now.wall)
-      return store.isEmpty ? 0 : try dropOld(at: now.time)
+  private func remove(_ entry: QueuedMessage, from database: Database) throws(StoreError) {
+    switch entry.kind {
+    // An older state of the topic may be stored instead, or a newer one since.
+    case .state: try database.run("DELETE FROM state WHERE topic = ? AND id <= ?", [.text(entry.message.topic), .int(entry.id)])
+    case .event: try database.run("DELETE FROM event WHERE id = ?", [.int(entry.id)])
+    case .batch: try database.run("DELETE FROM batch WHERE id = ?", [.int(entry.id)])
     }
   }
 
-  private func insert(_ entry: QueuedMessage) throws(StoreError) {
+  private func insert(_ entry: QueuedMessage, into database: Database) throws(StoreError) {
     let message = entry.message
     switch entry.kind {
     case .state:
@@ -140,33 +178,36 @@ final class QueueStore {
     }
   }
 
-  private func dropOld(at now: Int64) throws(StoreError) -> Int {
+  private func dropOld(from database: Database, at now: Int64) throws(StoreError) -> Int {
     var dropped = 0
     for table in Self.tables {
-      try database.run("DELETE FROM \(table) WHERE created < ?", [.int(now.subtractingReportingOverflow(maxAge).partialValue)])
+      // Times increase with the numbers, so that only the oldest messages have to be read.
+      let limit = now.subtractingReportingOverflow(maxAge).partialValue
+      let first = try database.number("SELECT id FROM \(table) WHERE created >= ? ORDER BY id LIMIT 1", [.int(limit)])
+      try database.run("DELETE FROM \(table) WHERE id < ?", [.int(first > 0 ? first : .max)])
       dropped += database.changes
     }
     while try size() > maxSize {
+      let first = { (table: String) throws(StoreError) in
+        try database.number("SELECT coalesce(min(id), \(Int64.max)) FROM \(table)")
+      }
       let table = try first("event") < first("batch") ? "event" : "batch"
-      try database.run("DELETE FROM \(table) WHERE id IN (SELECT id FROM \(table) ORDER BY id LIMIT \(Self.chunk))")
+      try database.run("DELETE FROM \(table) WHERE id IN (SELECT id FROM \(table) ORDER BY id LIMIT \(Self.droppedAtOnce))")
       if database.changes == 0 { break }
       dropped += database.changes
     }
     return dropped
   }
 
-  private func first(_ table: String) throws(StoreError) -> Int64 {
-    try database.number("SELECT coalesce(min(id), \(Int64.max)) FROM \(table)")
-  }
-
   /// Returns unused pages to the file system after a backlog was sent, but not those that the next messages need.
-  private func shrink() throws(StoreError) {
+  private func shrink(_ database: Database) throws(StoreError) {
     guard try database.number("PRAGMA freelist_count") > 2 * Self.vacuumedPages else { return }
     try database.execute("PRAGMA incremental_vacuum(\(Self.vacuumedPages))")
   }
 
   /// The size of the data in bytes.
   func size() throws(StoreError) -> Int {
+    let database = try opened()
     let pages = try database.number("PRAGMA page_count") - (try database.number("PRAGMA freelist_count"))
     return Int(pages * (try database.number("PRAGMA page_size")))
   }
@@ -175,14 +216,16 @@ final class QueueStore {
   func messages(_ kind: QueuedMessage.Kind, _ request: MessageLane.Request) throws(StoreError) -> (entries: [QueuedMessage], isLast: Bool) {
     let excluded = request.excluding.isEmpty ? "" : " AND topic NOT IN (\(request.excluding.map { _ in "?" }.joined(separator: ", ")))"
     var (entries, size) = ([QueuedMessage](), 0)
-    try database.forEachRow(
+    var hasRoom: Bool { entries.count < Self.chunk && size < MessageLane.memoryLimit / 2 }
+    try opened().forEachRow(
       "SELECT id, created, topic, payload FROM \(kind == .batch ? "batch" : "event") WHERE id > ?\(excluded) ORDER BY id",
       [.int(request.position)] + request.excluding.map { .text($0) }
     ) { (row) throws(StoreError) in
-      entries.append(QueuedMessage(id: row.int(0), created: row.int(1), message: OutgoingMessage(row.text(2), row.blob(3)), isStored: true))
-      size += entries.last?.size ?? 0
-      return entries.count < Self.chunk && size < MessageLane.memoryLimit
+      let entry = QueuedMessage(id: row.int(0), created: row.int(1), message: OutgoingMessage(row.text(2), row.blob(3)), isStored: true)
+      entries.append(entry)
+      size += entry.size
+      return hasRoom
     }
-    return (entries, entries.count < Self.chunk && size < MessageLane.memoryLimit)
+    return (entries, hasRoom)
   }
 }

@@ -89,6 +89,15 @@ struct SendQueue {
 
   mutating func retryStates() { states.retryRejected() }
 
+  /// Discards the states that are not in flight and not durable, because the service ends.
+  mutating func discardPendingStates() { states.discardPending() }
+
+  /// Whether events or batches of a topic wait because the broker rejects it.
+  func isBlocked(_ topic: String) -> Bool { events.isBlocked(topic) || batches.isBlocked(topic) }
+
+  /// The number of messages that were lost because they could not be stored.
+  var lostCount: Int { events.lostCount + batches.lostCount }
+
   /// Returns all messages in flight to the queue, because the connection has ended.
   mutating func connectionEnded() {
     states.connectionEnded()
@@ -122,6 +131,19 @@ struct SendQueue {
     states.stored(stored.filter { $0.kind == .state })
     events.stored(stored.filter { $0.kind == .event })
     batches.stored(stored.filter { $0.kind == .batch })
+  }
+
+  /// Reads the disk again if that has failed.
+  mutating func retryLoading() {
+    events.retryLoading()
+    batches.retryLoading()
+  }
+
+  /// Notes that the disk has lost everything: what is in memory is stored again.
+  mutating func storeLost() {
+    states.storeLost()
+    events.storeLost()
+    batches.storeLost()
   }
 
   /// What to read from the disk, if there is room for it.

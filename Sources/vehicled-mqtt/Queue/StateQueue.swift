@@ -43,6 +43,18 @@ struct StateQueue {
     return others
   }
 
+  /// Discards what is not in flight, because the service ends: durable states are stored, the others would be out of date.
+  mutating func discardPending() {
+    for (topic, state) in states where !state.isInFlight && !state.entry.message.isDurable { states[topic] = nil }
+    (pending, firstPending) = ([], 0)
+  }
+
+  /// Notes that the disk has lost everything.
+  mutating func storeLost() {
+    storedTopics = []
+    for topic in states.keys { states[topic]?.entry.isStored = false }
+  }
+
   // MARK: Sending
 
   /// The next state to send, which is then in flight, with the rest of its expiry.

@@ -47,15 +47,23 @@ struct ValuePublisher {
   /// The names of the devices.
   var deviceNames: [String] { devices.keys.sorted() }
 
-  /// Whether a stored state of an earlier run is still to be sent: its device exists, and its property is published, or may be once the
-  /// device has been detected. Only after all devices were declared.
-  func isCurrent(_ topic: String) -> Bool {
-    guard let name = deviceNames.first(where: { topic.hasPrefix(topics.value($0, "")) }), let device = devices[name] else { return false }
-    if device.properties.contains(where: { $1.isRetained && valueTopics(name, $0, $1).contains(topic) }) { return true }
-    guard device.schema?.provisional == true else { return false }
+  /// Returns whether something is published on a topic, or may be once its device has been detected. With `onlyDurable`, only values that
+  /// keep their meaning count. Call it after all devices were declared.
+  func topicsInUse(onlyDurable: Bool = false) -> (_ topic: String) -> Bool {
+    let used = devices.flatMap { name, device in
+      device.properties.filter { !onlyDurable || $1.isRetained }.flatMap { valueTopics(name, $0, $1) }
+        + (onlyDurable ? [] : [topics.link(name), topics.state(name)])
+    }
+    let undetected = deviceNames.filter { devices[$0]?.schema?.provisional == true }
+    return { [self, used = Set(used)] topic in used.contains(topic) || undetected.contains { mayUse(topic, $0) } }
+  }
+
+  /// Whether a device may publish something on a topic after its detection.
+  private func mayUse(_ topic: String, _ name: String) -> Bool {
+    guard topic.hasPrefix(topics.value(name, "")), let kind = devices[name]?.kind else { return false }
     let own = topic.dropFirst(topics.value(name, "").count).split(separator: "/").first.map(String.init)
     let property = names.vss ? VSSTable.all.first { topics.signal(name, $0.signal.path) == topic }?.property ?? own : own
-    return property.map { selects(name, device.kind, $0) } ?? false
+    return property.map { selects(name, kind, $0) } ?? false
   }
 
   /// Whether a property is published.
@@ -63,19 +71,19 @@ struct ValuePublisher {
 
   // MARK: Input
 
-  /// Declares the properties of a device, before or after its values. Returns the topics of those that no longer exist.
-  mutating func declare(_ schema: Contract.Schema) -> [String] {
+  /// Declares the properties of a device, before or after its values. Those that no longer exist are forgotten.
+  mutating func declare(_ schema: Contract.Schema) {
     devices[schema.device, default: Device(kind: schema.kind)].schema = schema
     for property in schema.properties {
       let declaration = declaration(of: property.name, schema.device, unit: nil)
       devices[schema.device]?.properties[property.name]?.declare(
         unit: declaration.unit, isRetained: declaration.isRetained, signals: declaration.signals)
     }
-    guard schema.provisional != true else { return [] }
+    guard schema.provisional != true else { return }
     let names = Set(schema.properties.map(\.name))
-    let gone = (devices[schema.device]?.properties ?? [:]).filter { !names.contains($0.key) }
-    for name in gone.keys { devices[schema.device]?.properties[name] = nil }
-    return gone.sorted { $0.key < $1.key }.flatMap { valueTopics(schema.device, $0.key, $0.value) }
+    for name in devices[schema.device]?.properties.keys.filter({ !names.contains($0) }) ?? [] {
+      devices[schema.device]?.properties[name] = nil
+    }
   }
 
   /// What is known of a property. `unit` is that of its value, if it has one.
@@ -163,15 +171,14 @@ struct ValuePublisher {
     for name in deviceNames where !names.contains(name) && devices[name]?.removedAt == nil { devices[name]?.removedAt = now }
   }
 
-  /// Forgets the devices that the daemon has removed for good. Returns their topics.
-  mutating func forgetRemoved(at now: Instant) -> [String] {
-    deviceNames.flatMap { name in
-      guard let device = devices[name], let removedAt = device.removedAt, now >= removedAt + Self.removalDelay else { return [String]() }
+  /// Forgets the devices that the daemon has removed for good. Returns whether there were some.
+  mutating func forgetRemoved(at now: Instant) -> Bool {
+    let gone = devices.filter { _, device in device.removedAt.map { now >= $0 + Self.removalDelay } ?? false }.keys
+    for name in gone {
       devices[name] = nil
       retained = retained.filter { !$0.hasPrefix("\(name).") }
-      let values = device.properties.sorted { $0.key < $1.key }.flatMap { valueTopics(name, $0.key, $0.value) }
-      return [topics.link(name), topics.state(name)] + values
     }
+    return !gone.isEmpty
   }
 
   /// All topics on which a property may have been published.
