@@ -60,6 +60,17 @@ class PageTest(unittest.TestCase):
         self.page.goto(f"{self.address}#/{view}")
         self.page.wait_for_selector(selector)
 
+    def wait_until_drawn(self):
+        """Waits until each plot that is at least half in the window has a line."""
+        self.page.wait_for_function("""() => {
+          const plots = [...document.querySelectorAll(".plot")];
+          return plots.length > 0 && plots.every((plot) => {
+            if (plot.getBoundingClientRect().top + plot.clientHeight / 2 > innerHeight) return true;
+            const canvas = plot.querySelector(".lines");
+            return canvas.width > 0 && canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((byte) => byte !== 0);
+          });
+        }""")
+
     def assert_no_problems(self):
         self.assertEqual(self.problems, [])
 
@@ -292,7 +303,24 @@ link = "tcp:127.0.0.1:9"
         expect(self.page.locator("h1")).to_contain_text("Trip of ev")
         expect(self.page.locator(".legend")).to_contain_text("ev.speed")
         expect(self.page.locator(".legend .number").first).not_to_have_text("–")
+        self.wait_until_drawn()
         self.assert_no_problems()
+
+    def test_visible_plots_are_drawn(self):
+        trip = next(trip for trip in self.rig.periods("ev") if not trip["open"])
+        # As in a busy browser: the first change, to invisible, arrives together with a later one.
+        self.page.add_init_script("""const Original = IntersectionObserver;
+          window.IntersectionObserver = class { constructor(callback) {
+            return new Original((entries, observer) => callback([{ target: entries[0].target, isIntersecting: false }, ...entries], observer)); } };""")
+        self.open(f"period/{trip['number']}", "main h1")
+        expect(self.page.locator(".plot")).to_have_count(4)
+        self.wait_until_drawn()
+        picture = lambda index: self.page.evaluate("(index) => document.querySelectorAll('.plot .lines')[index].toDataURL()", index)
+        first, last = picture(0), picture(3)
+        self.page.locator(".charts").press("+")
+        wait(lambda: picture(0) != first)
+        self.page.locator(".plot").last.scroll_into_view_if_needed()
+        wait(lambda: picture(3) != last)
 
     def test_plot_of_the_history_zooms_to_more_detail(self):
         trip = next(trip for trip in self.rig.periods("ev") if not trip["open"])
@@ -338,6 +366,8 @@ link = "tcp:127.0.0.1:9"
                 with self.subTest(name, width=width, scheme=scheme):
                     self.open(view, "main h1")
                     self.page.wait_for_timeout(250)
+                    if name in ("plot", "trip"):
+                        self.wait_until_drawn()
                     self.page.screenshot(path=SCREENSHOTS / f"{name}-{width}-{scheme}.png")
                     self.assertLessEqual(self.page.evaluate("document.documentElement.scrollWidth"), width)
                     if width == 1440:

@@ -87,6 +87,7 @@ export class PeriodView {
     [start, end] = [Math.max(first, start), Math.min(last, end)];
     this.#request += 1;
     const request = this.#request;
+    setText(this.#zoomed, "loading …");
     try {
       const traces = await bands(this.#app.history, this.#references, start, end, this.#charts.node.clientWidth);
       if (request !== this.#request) return;
