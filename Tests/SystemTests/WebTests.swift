@@ -205,6 +205,27 @@ extension EndToEnd {
       #expect(end == .closed(1008, "a call with \"more\" runs on this connection; open another one for further calls"))
     }
 
+    @Test func `after the last reply to a call with more, a WebSocket accepts further calls`() throws {
+      let rig = try Rig()
+      let car = try rig.start("vehiclesim", ["rc-car", "--on", "tcp:127.0.0.1:0", "--restart", "0.5"])
+      try #require(wait { car.stdout.contains("\n") })
+      try rig.write("[device.car]\nkind = \"rc-car\"\nlink = \"\(car.stdout.split(separator: "\n").first ?? "")\"\n")
+      _ = try rig.daemon()
+      try #require(wait { rig.get("car.connected") == "on" })
+      let socket = try WebRig(rig, ["--control", "car"]).webSocket()
+      for _ in 0..<2 {
+        socket.send("{\"method\":\"io.vehicled.Call\",\"parameters\":{\"device\":\"car\",\"action\":\"mode-info\"},\"more\":true}")
+        var reply = try socket.json()
+        while reply["continues"] as? Bool == true { reply = try socket.json() }
+        #expect(reply["error"] == nil)
+        // A stream that ends with an error at once.
+        socket.send("{\"method\":\"io.vehicled.Record\",\"parameters\":{\"device\":\"other\"},\"more\":true}")
+        #expect(try socket.json()["error"] as? String == "io.vehicled.NoSuchDevice")
+        #expect(try socket.error("io.vehicled.Drive", "{\"device\":\"car\"}") == "org.varlink.service.PermissionDenied")
+        #expect(try socket.error("io.vehicled.Status") == nil)
+      }
+    }
+
     @Test func `a page may not do more than its session`() throws {
       let web = try web()
       let socket = try web.webSocket()

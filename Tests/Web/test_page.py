@@ -306,6 +306,28 @@ link = "tcp:127.0.0.1:9"
         self.wait_until_drawn()
         self.assert_no_problems()
 
+    def test_connection_can_be_used_again_after_a_stream(self):
+        self.open("", "[data-device=ev]")
+        trip = next(trip for trip in self.rig.periods("ev") if not trip["open"])
+        call = {"method": "io.vehicled.history.Samples", "more": True, "parameters": {"device": "ev", "start": trip["start"], "end": trip["end"]}}
+        replies = self.page.evaluate("""(call) => new Promise((resolve) => {
+          const socket = new WebSocket(location.origin.replace("http", "ws") + "/varlink/io.vehicled.history");
+          const counts = [0, 0];
+          let index = 0;
+          socket.onopen = () => socket.send(JSON.stringify(call));
+          socket.onclose = (event) => resolve(event.reason);
+          socket.onmessage = (event) => {
+            counts[index] += 1;
+            if (JSON.parse(event.data).continues) return;
+            index += 1;
+            if (index < counts.length) socket.send(JSON.stringify(call));
+            else resolve(counts);
+          };
+        })""", call)
+        self.assertEqual(len(replies), 2, replies)
+        self.assertGreater(replies[0], 1)
+        self.assertEqual(replies[0], replies[1])
+
     def test_visible_plots_are_drawn(self):
         trip = next(trip for trip in self.rig.periods("ev") if not trip["open"])
         # As in a busy browser: the first change, to invisible, arrives together with a later one.
