@@ -40,6 +40,43 @@ extension EndToEnd {
       #expect(try web.request("GET", "/varlink/io.vehicled", web.handshake()).status == 401)
     }
 
+    @Test func `a restart of the service signs out no browser, unless its token is replaced`() throws {
+      let rig = try Rig()
+      _ = try rig.ev()
+      let (file, configuration) = ("\(rig.directory)/phone.token", "\(rig.directory)/web.toml")
+      func replaceToken(_ text: String) throws {
+        try rig.write(text, to: file)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+      }
+      let token = "0123456789abcdef0123456789abcdef"
+      try replaceToken(token)
+      try rig.write("[token.phone]\nfile = \"\(file)\"\ncontrol = [\"ev\"]\n", to: configuration)
+      func service() throws -> WebRig {
+        try WebRig(rig, ["--config", configuration], signsIn: false, environment: ["RUNTIME_DIRECTORY": rig.directory])
+      }
+      let first = try service()
+      try first.signIn(token)
+      first.program.end(SIGKILL)
+      let stored = try String(contentsOfFile: "\(rig.directory)/sessions", encoding: .utf8)
+      #expect(!stored.contains(token) && !stored.contains(first.cookie.split(separator: "=")[1]))
+      // The name of the cookie contains the port, which is another one.
+      func session(_ web: WebRig) throws -> HTTPConnection.Reply {
+        let value = first.cookie.split(separator: "=")[1]
+        return try web.request("GET", "/session", ["Cookie": "vehicled-web-\(web.port)=\(value)"])
+      }
+      let second = try service()
+      #expect(try session(second).body.contains("\"control\":[\"ev\"]"))
+      second.program.end()
+      try replaceToken(String(token.reversed()))
+      let third = try service()
+      #expect(try session(third).status == 401)
+      third.program.end()
+      try rig.write("{", to: "\(rig.directory)/sessions")
+      let fourth = try service()
+      #expect(fourth.program.stderr.contains("it is now \(rig.directory)/sessions.damaged; all browsers must sign in again"))
+      try fourth.signIn(String(token.reversed()))
+    }
+
     @Test func `what other sites send is rejected, and changes nothing`() throws {
       let web = try web()
       let token = "{\"token\": \"\(web.token)\"}"

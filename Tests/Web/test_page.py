@@ -689,8 +689,11 @@ files = "{PAGE}"
 file = "{token}"
 kiosk = true
 """)
-        self.rig.start("kiosk", "vehicled-web", "--config", configuration)
-        wait(lambda: "serving" in self.rig.errors("kiosk"))
+        def start():
+            self.rig.start("kiosk", "vehicled-web", "--config", configuration, environment={"RUNTIME_DIRECTORY": str(self.rig.directory)})
+            wait(lambda: "serving" in self.rig.errors("kiosk"))
+
+        start()
         context = browser.new_context()
         self.addCleanup(context.close)
         page = context.new_page()
@@ -700,6 +703,13 @@ kiosk = true
         page.goto(f"http://127.0.0.1:{port}/#/device/phone")
         page.wait_for_selector("tr[data-reference]")
         self.assertEqual(page.locator("#controls").count(), 0)
+        # A restart signs out no browser, whether its page is open or not.
+        self.rig.end("kiosk")
+        expect(page.locator(".banner")).to_contain_text("No current values", timeout=15_000)
+        start()
+        expect(page.locator(".banner")).to_be_hidden(timeout=15_000)
+        page.reload()
+        page.wait_for_selector("tr[data-reference]")
 
     def test_policy_is_strict(self):
         policy = self.request("GET", "/")[2]["Content-Security-Policy"]

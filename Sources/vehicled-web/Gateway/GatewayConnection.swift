@@ -51,7 +51,7 @@ final class GatewayConnection: WebSocketOwner, ServiceOwner {
 
   func received(_ message: ByteBuffer) throws(CloseReason) {
     guard waiting.isEmpty, !calls.isFull else { return waiting.append(message) }
-    if let delay = session.takeCall(at: SystemClock.monotonic) {
+    if let delay = session.takeCall(at: SystemClock.boot) {
       waiting.append(message)
       return resume(after: delay)
     }
