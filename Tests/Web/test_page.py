@@ -292,6 +292,29 @@ link = "tcp:127.0.0.1:9"
         fuel = rounded(round(self.rig.readings("petrol.fuel-level")[0]["value"], 1))
         expect(self.page.locator("[data-reference='petrol.fuel-level'] .number")).to_have_text(fuel)
 
+    def test_reasons_in_the_kiosk_cover_nothing(self):
+        for width in (320, 1280):
+            self.page.set_viewport_size({"width": width, "height": 640})
+            self.open("kiosk/gps.speed,phone.heart-rate,van.battery-power", ".gauge.absent")
+            for name, reason in (("phone.heart-rate", "no measurement"), ("van.battery-power", "link down")):
+                gauge = self.page.locator(f"[data-reference='{name}']")
+                expect(gauge.locator(".reason")).to_contain_text(reason)
+                box = gauge.locator(".reason").bounding_box()
+                for part in (".number", ".unit", ".name"):
+                    other = gauge.locator(f"svg {part}").bounding_box()
+                    self.assertTrue(other is None or other["y"] + other["height"] <= box["y"] + 1, f"{name} {part} at {width}")
+        # The line above the gauges already has the reason of the first device.
+        self.open("kiosk/van.battery-power", ".gauge.absent")
+        expect(self.page.locator(".kiosk .problem.bad")).to_contain_text("connection refused")
+        expect(self.page.locator(".gauge .reason")).to_have_text("")
+
+    def test_names_of_values_are_whole(self):
+        for width in (320, 1280):
+            self.page.set_viewport_size({"width": width, "height": 640})
+            self.open("device/ev", "tr[data-reference]")
+            cut = self.page.evaluate("[...document.querySelectorAll('.group th')].filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)")
+            self.assertEqual(cut, [])
+
     def test_trips_are_those_of_vehiclectl(self):
         finished = [trip for trip in self.rig.periods("ev") if not trip["open"]]
         self.open("history/trip", "tbody tr")
@@ -364,6 +387,7 @@ link = "tcp:127.0.0.1:9"
     def test_track_of_a_trip(self):
         trip = wait(lambda: next(iter(self.rig.periods("gps")), None), 60)
         self.open(f"period/{trip['number']}", ".track")
+        self.assertNotIn("latitude", self.page.locator(".legend").text_content())
         self.assertGreater(len(self.page.locator(".track .way").get_attribute("d")), 20)
 
     def csv(self):

@@ -1,7 +1,7 @@
 // Large gauges on a full screen, for a display in the vehicle. The address can name the properties: #/kiosk/ev.speed,ev.battery-power.
 // Without them, the headline values of one device are shown.
 
-import { element, replace, setText } from "./dom.js";
+import { element, replace, setAttribute, setText } from "./dom.js";
 import { Gauge } from "./gauge.js";
 import { stopButton } from "./view-overview.js";
 
@@ -45,7 +45,11 @@ export class KioskView {
     const device = model.devices.get(this.#device);
     setText(this.#problem, model.outage ?? (device
       && (device.problem !== undefined ? device.problem + device.nextAttempt(model.wall) : device.warning)) ?? "");
-    for (const gauge of this.#gauges) gauge.update(model.now);
+    const isBad = model.outage !== null || device?.needsAttention;
+    setAttribute(this.#problem, "class", `problem ${isBad ? "bad" : device?.warning ? "warn" : ""}`);
+    // The line above the gauges is about one device, and explains its values.
+    const explains = (row) => model.outage !== null || (row.device === this.#device && Boolean(device?.explains(row.reason)));
+    for (const gauge of this.#gauges) gauge.update(model.now, explains);
   }
 
   close() {
