@@ -233,11 +233,15 @@ link = "tcp:127.0.0.1:9"
         self.assertEqual(offered, [one["name"] for one in declared["actions"] if not one["motion"] and one["name"] != "stop"])
 
     def test_stop_is_on_every_view_of_the_device(self):
-        for view in ("", "device/car"):
+        reference = "car.motor-battery-voltage"
+        for view in ("", "device/car", f"kiosk/gps.speed,{reference}", f"plot/gps.speed,{reference}"):
             self.open(view, "text=Stop car")
             self.page.get_by_role("button", name="Stop car").click()
-        self.page.wait_for_timeout(300)
-        self.assertEqual(self.page.locator(".stop [role=alert]").text_content(), "")
+            self.page.wait_for_timeout(300)
+            self.assertEqual(self.page.locator(".stop [role=alert]").text_content(), "")
+        for view in ("kiosk/gps.speed", "plot/gps.speed"):
+            self.open(view, "[data-reference='gps.speed']")
+            self.assertEqual(self.page.get_by_role("button", name="Stop car").count(), 0)
         self.assert_no_problems()
 
     def test_action_with_arguments_and_its_report(self):

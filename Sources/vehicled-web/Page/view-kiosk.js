@@ -3,7 +3,7 @@
 
 import { element, replace, setAttribute, setText } from "./dom.js";
 import { Gauge } from "./gauge.js";
-import { stopButton } from "./view-overview.js";
+import { stopButtons } from "./view-overview.js";
 
 const MAX_GAUGES = 6;
 
@@ -77,8 +77,8 @@ export class KioskView {
     const rows = named.length ? named : own.sort((left, right) => left.rank - right.rank).slice(0, MAX_GAUGES);
     this.#gauges = rows.map((row) => new Gauge(row));
     this.#grid.replaceChildren(...this.#gauges.map((gauge) => gauge.node));
-    const canStop = device.action("stop") && this.#app.mayControl(device.name);
-    replace(this.#stop, canStop && stopButton(this.#app, device.name));
+    const shown = new Set([this.#device, ...rows.map((row) => row.device)]);
+    replace(this.#stop, stopButtons(this.#app, devices.filter(({ name }) => shown.has(name))));
   }
 
   // Keeps the display on. Browsers without this feature, or on battery power, may refuse.
