@@ -77,7 +77,11 @@ import Varlink
       throw ExitCode(2)
     }
     do throws(ValueError) {
-      try WebService(configuration: configuration, linkRights: config == nil ? Rights(control: Set(control)) : nil).run()
+      // The sessions of a terminal end with it.
+      try WebService(
+        configuration: configuration, linkRights: config == nil ? Rights(control: Set(control)) : nil,
+        sessionDirectory: config == nil ? nil : environment("RUNTIME_DIRECTORY")
+      ).run()
     } catch {
       printError(error.description)
       throw ExitCode(1)

@@ -78,7 +78,7 @@ final class WebServer {
     guard let token = JSON(String(buffer: request.body))?["token"]?.string else {
       return .text(.badRequest, "the body is not {\"token\": \"…\"}")
     }
-    switch sessions.signIn(token, at: SystemClock.monotonic) {
+    switch sessions.signIn(token, at: SystemClock.boot) {
     case .accepted(let owner, let cookie):
       logger.notice("a browser has signed in with \(owner)")
       return Reply(.noContent, ["Set-Cookie": setCookie(cookie, maxAge: Session.lifetime, request)])
@@ -99,7 +99,7 @@ final class WebServer {
       .first { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
   }
 
-  private func session(of request: Request) -> Session? { sessions.session(cookie(of: request), at: SystemClock.monotonic) }
+  private func session(of request: Request) -> Session? { sessions.session(cookie(of: request), at: SystemClock.boot) }
 
   // MARK: WebSockets
 

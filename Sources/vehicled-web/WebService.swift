@@ -13,6 +13,8 @@ struct WebService {
   let configuration: WebConfiguration
   /// The rights of browsers that sign in with a printed link; nil to print none.
   let linkRights: Rights?
+  /// The directory in which sessions are stored; nil to keep them in memory only.
+  let sessionDirectory: String?
 
   /// Serves until SIGINT or SIGTERM.
   func run() throws(ValueError) {
@@ -99,9 +101,12 @@ struct WebService {
   private func makeServer(
     _ port: Int?, _ files: PageFiles, _ tokens: [Sessions.NamedToken], _ metricsToken: Token?, _ loop: any NIOCore.EventLoop
   ) -> WebServer {
-    let sessions = Sessions(tokens, linkRights: linkRights, at: SystemClock.monotonic) { [url = url(port)] token in
+    let file = sessionDirectory.map(SessionFile.init(in:))
+    let sessions = Sessions(tokens, linkRights: linkRights, restored: file?.load() ?? [], at: SystemClock.boot) { [url = url(port)] token in
       let line = Array("\(url)/#token=\(token.text)\n".utf8)
       _ = write(STDOUT_FILENO, line, line.count)
+    } store: {
+      file?.store($0)
     }
     let metrics = metricsToken.map {
       MetricsPage($0, positions: configuration.metrics?.positions ?? [], daemon: configuration.daemon, loop: loop)

@@ -68,6 +68,7 @@ MARKS = {
     "mqtt.discovery": ("discovery message of a car with 80 properties, kB", "{:.1f}", "<=", 30, None),
     "page.first": ("from navigation to the first values in Chromium, median, ms", "{:.0f}", "<=", 500, None),
     "page.pixel": ("from the adapter's reply to the pixel at 20 Hz, p99, ms", "{:.0f}", "<=", 100, None),
+    "page.absent": ("from the car's key-off to the reason on the page, without a number, at most, s", "{:.2f}", "<=", 3, None),
     "page.dropped": ("plot of six series at 20 Hz: updates dropped", "{:.0f}", "<=", 0, None),
     "page.heap": ("growth of its heap, MB", "{:.2f}", "<=", 5, None),
     "page.cpu": ("CPU of the processes that draw it, % of a core", "{:.1f}", "<=", 15, None),

@@ -2,6 +2,7 @@
 
   first   from navigation to the first values of a simulated car
   pixel   from the adapter's reply, which the daemon timestamps, to the frame after the value is on the page, at 20 Hz
+  absent  from the moment when the car is switched off to the frame that shows the reason, and no number
   plot    six series at 20 Hz from a fake daemon, for --seconds (default 600): dropped updates, growth of the heap, CPU of the browser's
           processes that draw
 
@@ -43,6 +44,20 @@ addEventListener("DOMContentLoaded", () => new MutationObserver(() => {
   const measured = time;
   time = 0;
   if (measured) requestAnimationFrame(() => setTimeout(() => delays.push(performance.timeOrigin + performance.now() - measured)));
+}).observe(document.documentElement, { childList: true, subtree: true, characterData: true }))"""
+
+# The times in s after the start of the simulator at which the car is switched off, and for how long. Meanwhile the car is probed after
+# pauses of 1, 2 and 5 s, so that it is found soon after it is switched on again.
+KEY_OFF, OFF = (15, 40, 65, 90), 7
+# Notes when the frame is drawn in which no value of the car is left, and the reason is shown, each time.
+ABSENCES = """window.absences = [];
+let isAbsent = true;
+addEventListener("DOMContentLoaded", () => new MutationObserver(() => {
+  const card = document.querySelector("[data-device=ev]");
+  const numbers = ["speed", "battery-power"].map((name) => card?.querySelector(`[data-reference="ev.${name}"] .number`)?.textContent);
+  const wasAbsent = isAbsent;
+  isAbsent = numbers.every((text) => text === "–") && card.querySelector(".problem").textContent.includes("no response from the vehicle");
+  if (isAbsent && !wasAbsent) requestAnimationFrame(() => setTimeout(() => absences.push(performance.timeOrigin + performance.now())));
 }).observe(document.documentElement, { childList: true, subtree: true, characterData: true }))"""
 
 
@@ -89,6 +104,27 @@ def run_pixel(browser, _):
         page.goto(f"{address}#/kiosk/ev.battery-power")
         page.wait_for_timeout(30_000)
         judge("page.pixel", quantile(page.evaluate("delays"), 0.99))
+    finally:
+        rig.close()
+
+
+def run_absent(browser, _):
+    rig = Rig()
+    try:
+        keys = [f"off@{moment}" for moment in KEY_OFF] + [f"run@{moment + OFF}" for moment in KEY_OFF]
+        # The simulator counts from its start, which is a little later: the measured times are too long rather than too short.
+        started = time.time()
+        link = rig.simulate("ev", "obd", *(argument for key in sorted(keys, key=lambda key: int(key[4:])) for argument in ("--key", key)))
+        rig.start_daemon(f'[device.ev]\nkind = "obd"\nlink = "{link}"\nrate = {HZ}\n')
+        wait(lambda: rig.vehiclectl("get", "ev.battery-power", "ev.vin", check=False).returncode == 0, KEY_OFF[0])
+        page, address = signed_in(browser, rig.start_web(), ABSENCES)
+        page.goto("about:blank")
+        page.goto(address)
+        page.wait_for_timeout((started + KEY_OFF[-1] + OFF - time.time()) * 1000)
+        shown = [moment / 1000 - started for moment in page.evaluate("absences")]
+        delays = [min((moment - key for moment in shown if 0 <= moment - key < OFF), default=math.inf) for key in KEY_OFF]
+        print("  " + ", ".join(f"{delay:.2f} s" for delay in delays))
+        judge("page.absent", max(delays))
     finally:
         rig.close()
 
@@ -180,7 +216,7 @@ def run_plot(browser, seconds):
         feed.daemon.close()
 
 
-PARTS = {"first": run_first, "pixel": run_pixel, "plot": run_plot}
+PARTS = {"first": run_first, "pixel": run_pixel, "absent": run_absent, "plot": run_plot}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

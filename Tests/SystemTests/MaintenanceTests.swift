@@ -104,6 +104,17 @@ extension EndToEnd {
       #expect(doctor.output.contains(/ok +disk: .*state: \d+ MB free/), "\(doctor.output)")
     }
 
+    @Test func `the doctor does not report a car that is switched off as a failure`() throws {
+      let rig = try Rig()
+      let (_, link) = try rig.simulator("--key", "off@6")
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"\(link)\"\n")
+      _ = try rig.daemon()
+      #expect(wait { rig.get("ev.vin") != nil })
+      #expect(wait(seconds: 60) { rig.vehiclectl("status", "ev").output.contains("car-asleep") })
+      let doctor = rig.vehiclectl("doctor")
+      #expect(doctor.status == 0 && doctor.output.contains(/ok +ev tcp:\S+: up, car-asleep: no response from the vehicle/), "\(doctor)")
+    }
+
     @Test func `the doctor names the fix for a link and reports an unusable state directory`() throws {
       let rig = try Rig()
       try rig.write("[device.car]\nkind = \"obd\"\nlink = \"tcp:127.0.0.1:1\"\n")

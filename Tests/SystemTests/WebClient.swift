@@ -75,7 +75,7 @@ final class WebRig {
   private(set) var cookie = ""
 
   /// Starts the server beside the daemon of a rig; `signsIn`: with the printed link.
-  init(_ rig: Rig, _ arguments: [String] = ["--control", "ev"], signsIn: Bool = true) throws {
+  init(_ rig: Rig, _ arguments: [String] = ["--control", "ev"], signsIn: Bool = true, environment: [String: String] = [:]) throws {
     self.rig = rig
     port = try freePort()
     let page = "\(rig.directory)/page"
@@ -83,8 +83,9 @@ final class WebRig {
     try rig.write("<!doctype html><title>vehicled</title>", to: page + "/index.html")
     program = try rig.start(
       "vehicled-web",
-      ["--listen", "127.0.0.1:\(port)", "--daemon", rig.socket, "--history", "\(rig.directory)/history.socket", "--files", page] + arguments
-    )
+      ["--listen", "127.0.0.1:\(port)", "--daemon", rig.socket, "--history", "\(rig.directory)/history.socket", "--files", page]
+        + arguments,
+      environment: environment)
     let (program, isService) = (program, arguments.contains("--config"))
     let isReady = wait { !program.isRunning || program.stderr.contains("serving on") && (isService || program.stdout.contains("\n")) }
     try #require(isReady && program.isRunning, "\(program.stderr)")

@@ -40,6 +40,43 @@ extension EndToEnd {
       #expect(try web.request("GET", "/varlink/io.vehicled", web.handshake()).status == 401)
     }
 
+    @Test func `a restart of the service signs out no browser, unless its token is replaced`() throws {
+      let rig = try Rig()
+      _ = try rig.ev()
+      let (file, configuration) = ("\(rig.directory)/phone.token", "\(rig.directory)/web.toml")
+      func replaceToken(_ text: String) throws {
+        try rig.write(text, to: file)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+      }
+      let token = "0123456789abcdef0123456789abcdef"
+      try replaceToken(token)
+      try rig.write("[token.phone]\nfile = \"\(file)\"\ncontrol = [\"ev\"]\n", to: configuration)
+      func service() throws -> WebRig {
+        try WebRig(rig, ["--config", configuration], signsIn: false, environment: ["RUNTIME_DIRECTORY": rig.directory])
+      }
+      let first = try service()
+      try first.signIn(token)
+      first.program.end(SIGKILL)
+      let stored = try String(contentsOfFile: "\(rig.directory)/sessions", encoding: .utf8)
+      #expect(!stored.contains(token) && !stored.contains(first.cookie.split(separator: "=")[1]))
+      // The name of the cookie contains the port, which is another one.
+      func session(_ web: WebRig) throws -> HTTPConnection.Reply {
+        let value = first.cookie.split(separator: "=")[1]
+        return try web.request("GET", "/session", ["Cookie": "vehicled-web-\(web.port)=\(value)"])
+      }
+      let second = try service()
+      #expect(try session(second).body.contains("\"control\":[\"ev\"]"))
+      second.program.end()
+      try replaceToken(String(token.reversed()))
+      let third = try service()
+      #expect(try session(third).status == 401)
+      third.program.end()
+      try rig.write("{", to: "\(rig.directory)/sessions")
+      let fourth = try service()
+      #expect(fourth.program.stderr.contains("it is now \(rig.directory)/sessions.damaged; all browsers must sign in again"))
+      try fourth.signIn(String(token.reversed()))
+    }
+
     @Test func `what other sites send is rejected, and changes nothing`() throws {
       let web = try web()
       let token = "{\"token\": \"\(web.token)\"}"
@@ -203,6 +240,27 @@ extension EndToEnd {
         return true
       }
       #expect(end == .closed(1008, "a call with \"more\" runs on this connection; open another one for further calls"))
+    }
+
+    @Test func `after the last reply to a call with more, a WebSocket accepts further calls`() throws {
+      let rig = try Rig()
+      let car = try rig.start("vehiclesim", ["rc-car", "--on", "tcp:127.0.0.1:0", "--restart", "0.5"])
+      try #require(wait { car.stdout.contains("\n") })
+      try rig.write("[device.car]\nkind = \"rc-car\"\nlink = \"\(car.stdout.split(separator: "\n").first ?? "")\"\n")
+      _ = try rig.daemon()
+      try #require(wait { rig.get("car.connected") == "on" })
+      let socket = try WebRig(rig, ["--control", "car"]).webSocket()
+      for _ in 0..<2 {
+        socket.send("{\"method\":\"io.vehicled.Call\",\"parameters\":{\"device\":\"car\",\"action\":\"mode-info\"},\"more\":true}")
+        var reply = try socket.json()
+        while reply["continues"] as? Bool == true { reply = try socket.json() }
+        #expect(reply["error"] == nil)
+        // A stream that ends with an error at once.
+        socket.send("{\"method\":\"io.vehicled.Record\",\"parameters\":{\"device\":\"other\"},\"more\":true}")
+        #expect(try socket.json()["error"] as? String == "io.vehicled.NoSuchDevice")
+        #expect(try socket.error("io.vehicled.Drive", "{\"device\":\"car\"}") == "org.varlink.service.PermissionDenied")
+        #expect(try socket.error("io.vehicled.Status") == nil)
+      }
     }
 
     @Test func `a page may not do more than its session`() throws {

@@ -60,6 +60,17 @@ class PageTest(unittest.TestCase):
         self.page.goto(f"{self.address}#/{view}")
         self.page.wait_for_selector(selector)
 
+    def wait_until_drawn(self):
+        """Waits until each plot that is at least half in the window has a line."""
+        self.page.wait_for_function("""() => {
+          const plots = [...document.querySelectorAll(".plot")];
+          return plots.length > 0 && plots.every((plot) => {
+            if (plot.getBoundingClientRect().top + plot.clientHeight / 2 > innerHeight) return true;
+            const canvas = plot.querySelector(".lines");
+            return canvas.width > 0 && canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((byte) => byte !== 0);
+          });
+        }""")
+
     def assert_no_problems(self):
         self.assertEqual(self.problems, [])
 
@@ -222,11 +233,15 @@ link = "tcp:127.0.0.1:9"
         self.assertEqual(offered, [one["name"] for one in declared["actions"] if not one["motion"] and one["name"] != "stop"])
 
     def test_stop_is_on_every_view_of_the_device(self):
-        for view in ("", "device/car"):
+        reference = "car.motor-battery-voltage"
+        for view in ("", "device/car", f"kiosk/gps.speed,{reference}", f"plot/gps.speed,{reference}"):
             self.open(view, "text=Stop car")
             self.page.get_by_role("button", name="Stop car").click()
-        self.page.wait_for_timeout(300)
-        self.assertEqual(self.page.locator(".stop [role=alert]").text_content(), "")
+            self.page.wait_for_timeout(300)
+            self.assertEqual(self.page.locator(".stop [role=alert]").text_content(), "")
+        for view in ("kiosk/gps.speed", "plot/gps.speed"):
+            self.open(view, "[data-reference='gps.speed']")
+            self.assertEqual(self.page.get_by_role("button", name="Stop car").count(), 0)
         self.assert_no_problems()
 
     def test_action_with_arguments_and_its_report(self):
@@ -281,6 +296,29 @@ link = "tcp:127.0.0.1:9"
         fuel = rounded(round(self.rig.readings("petrol.fuel-level")[0]["value"], 1))
         expect(self.page.locator("[data-reference='petrol.fuel-level'] .number")).to_have_text(fuel)
 
+    def test_reasons_in_the_kiosk_cover_nothing(self):
+        for width in (320, 1280):
+            self.page.set_viewport_size({"width": width, "height": 640})
+            self.open("kiosk/gps.speed,phone.heart-rate,van.battery-power", ".gauge.absent")
+            for name, reason in (("phone.heart-rate", "no measurement"), ("van.battery-power", "link down")):
+                gauge = self.page.locator(f"[data-reference='{name}']")
+                expect(gauge.locator(".reason")).to_contain_text(reason)
+                box = gauge.locator(".reason").bounding_box()
+                for part in (".number", ".unit", ".name"):
+                    other = gauge.locator(f"svg {part}").bounding_box()
+                    self.assertTrue(other is None or other["y"] + other["height"] <= box["y"] + 1, f"{name} {part} at {width}")
+        # The line above the gauges already has the reason of the first device.
+        self.open("kiosk/van.battery-power", ".gauge.absent")
+        expect(self.page.locator(".kiosk .problem.bad")).to_contain_text("connection refused")
+        expect(self.page.locator(".gauge .reason")).to_have_text("")
+
+    def test_names_of_values_are_whole(self):
+        for width in (320, 1280):
+            self.page.set_viewport_size({"width": width, "height": 640})
+            self.open("device/ev", "tr[data-reference]")
+            cut = self.page.evaluate("[...document.querySelectorAll('.group th')].filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)")
+            self.assertEqual(cut, [])
+
     def test_trips_are_those_of_vehiclectl(self):
         finished = [trip for trip in self.rig.periods("ev") if not trip["open"]]
         self.open("history/trip", "tbody tr")
@@ -292,7 +330,46 @@ link = "tcp:127.0.0.1:9"
         expect(self.page.locator("h1")).to_contain_text("Trip of ev")
         expect(self.page.locator(".legend")).to_contain_text("ev.speed")
         expect(self.page.locator(".legend .number").first).not_to_have_text("–")
+        self.wait_until_drawn()
         self.assert_no_problems()
+
+    def test_connection_can_be_used_again_after_a_stream(self):
+        self.open("", "[data-device=ev]")
+        trip = next(trip for trip in self.rig.periods("ev") if not trip["open"])
+        call = {"method": "io.vehicled.history.Samples", "more": True, "parameters": {"device": "ev", "start": trip["start"], "end": trip["end"]}}
+        replies = self.page.evaluate("""(call) => new Promise((resolve) => {
+          const socket = new WebSocket(location.origin.replace("http", "ws") + "/varlink/io.vehicled.history");
+          const counts = [0, 0];
+          let index = 0;
+          socket.onopen = () => socket.send(JSON.stringify(call));
+          socket.onclose = (event) => resolve(event.reason);
+          socket.onmessage = (event) => {
+            counts[index] += 1;
+            if (JSON.parse(event.data).continues) return;
+            index += 1;
+            if (index < counts.length) socket.send(JSON.stringify(call));
+            else resolve(counts);
+          };
+        })""", call)
+        self.assertEqual(len(replies), 2, replies)
+        self.assertGreater(replies[0], 1)
+        self.assertEqual(replies[0], replies[1])
+
+    def test_visible_plots_are_drawn(self):
+        trip = next(trip for trip in self.rig.periods("ev") if not trip["open"])
+        # As in a busy browser: the first change, to invisible, arrives together with a later one.
+        self.page.add_init_script("""const Original = IntersectionObserver;
+          window.IntersectionObserver = class { constructor(callback) {
+            return new Original((entries, observer) => callback([{ target: entries[0].target, isIntersecting: false }, ...entries], observer)); } };""")
+        self.open(f"period/{trip['number']}", "main h1")
+        expect(self.page.locator(".plot")).to_have_count(4)
+        self.wait_until_drawn()
+        picture = lambda index: self.page.evaluate("(index) => document.querySelectorAll('.plot .lines')[index].toDataURL()", index)
+        first, last = picture(0), picture(3)
+        self.page.locator(".charts").press("+")
+        wait(lambda: picture(0) != first)
+        self.page.locator(".plot").last.scroll_into_view_if_needed()
+        wait(lambda: picture(3) != last)
 
     def test_plot_of_the_history_zooms_to_more_detail(self):
         trip = next(trip for trip in self.rig.periods("ev") if not trip["open"])
@@ -314,6 +391,7 @@ link = "tcp:127.0.0.1:9"
     def test_track_of_a_trip(self):
         trip = wait(lambda: next(iter(self.rig.periods("gps")), None), 60)
         self.open(f"period/{trip['number']}", ".track")
+        self.assertNotIn("latitude", self.page.locator(".legend").text_content())
         self.assertGreater(len(self.page.locator(".track .way").get_attribute("d")), 20)
 
     def csv(self):
@@ -338,6 +416,8 @@ link = "tcp:127.0.0.1:9"
                 with self.subTest(name, width=width, scheme=scheme):
                     self.open(view, "main h1")
                     self.page.wait_for_timeout(250)
+                    if name in ("plot", "trip"):
+                        self.wait_until_drawn()
                     self.page.screenshot(path=SCREENSHOTS / f"{name}-{width}-{scheme}.png")
                     self.assertLessEqual(self.page.evaluate("document.documentElement.scrollWidth"), width)
                     if width == 1440:
@@ -637,8 +717,11 @@ files = "{PAGE}"
 file = "{token}"
 kiosk = true
 """)
-        self.rig.start("kiosk", "vehicled-web", "--config", configuration)
-        wait(lambda: "serving" in self.rig.errors("kiosk"))
+        def start():
+            self.rig.start("kiosk", "vehicled-web", "--config", configuration, environment={"RUNTIME_DIRECTORY": str(self.rig.directory)})
+            wait(lambda: "serving" in self.rig.errors("kiosk"))
+
+        start()
         context = browser.new_context()
         self.addCleanup(context.close)
         page = context.new_page()
@@ -648,6 +731,13 @@ kiosk = true
         page.goto(f"http://127.0.0.1:{port}/#/device/phone")
         page.wait_for_selector("tr[data-reference]")
         self.assertEqual(page.locator("#controls").count(), 0)
+        # A restart signs out no browser, whether its page is open or not.
+        self.rig.end("kiosk")
+        expect(page.locator(".banner")).to_contain_text("No current values", timeout=15_000)
+        start()
+        expect(page.locator(".banner")).to_be_hidden(timeout=15_000)
+        page.reload()
+        page.wait_for_selector("tr[data-reference]")
 
     def test_policy_is_strict(self):
         policy = self.request("GET", "/")[2]["Content-Security-Policy"]

@@ -1,4 +1,4 @@
-// The parts of the gateway: messages from frames, frames from bytes, and the order of replies and errors.
+// The parts of the gateway: messages from frames, frames from bytes, the last reply of a call, and the order of replies and errors.
 
 import NIOCore
 import NIOWebSocket
@@ -60,13 +60,46 @@ import Testing
     #expect(frames("") == [] && frames("\0") == ["text. "])
   }
 
+  // MARK: ReplyScanner
+
+  /// Whether another reply follows each of the messages, for any division into frames.
+  private func continues(_ texts: String...) -> [Bool] {
+    let results = [1, 2, 7, 1000].map { length in
+      var (splitter, scanner, results) = (ReplySplitter(), ReplyScanner(), [Bool]())
+      let bytes = Array(texts.map { $0 + "\0" }.joined().utf8)
+      for start in stride(from: 0, to: bytes.count, by: length) {
+        for frame in splitter.frames(ByteBuffer(bytes: bytes[start..<min(start + length, bytes.count)])) {
+          if let continues = scanner.scan(frame) { results.append(continues) }
+        }
+      }
+      return results
+    }
+    #expect(results.allSatisfy { $0 == results[0] })
+    return results[0]
+  }
+
+  @Test func `another reply follows one that continues, wherever it says so`() {
+    let replies = continues(
+      #"{"parameters":{"a":[1,{"b":"c"}]},"continues":true}"#, #"{"continues":true,"parameters":{}}"#, #"{ "continues" : true }"#)
+    #expect(replies == [true, true, true])
+  }
+
+  @Test func `texts and members of devices do not continue a call`() {
+    let replies = continues(
+      #"{"parameters":{}}"#, #"{"continues":false,"parameters":{"continues":true}}"#, #"{"parameters":[{"continues":true}]}"#,
+      #"{"error":"continues","parameters":{"truth":true}}"#, #"{"a":"\",\"continues\":true,\"","b":true}"#,
+      #"{"x":"continues","continue":true}"#,
+      #"{"continues2":true,"\"continues":true}"#, #"{"a":"\\","continues":null}"#, "", "true", "}}]]\"")
+    #expect(replies == Array(repeating: false, count: 11))
+  }
+
   // MARK: CallQueue
 
   private func texts(_ errors: [ByteBuffer]) -> [String] { errors.map { String(buffer: $0) } }
 
   @Test func `an error is sent at once if no call is in progress`() {
     var queue = CallQueue()
-    #expect(texts(queue.refused(ByteBuffer(string: "e"))) == ["e"] && queue.replied().isEmpty)
+    #expect(texts(queue.refused(ByteBuffer(string: "e"))) == ["e"] && queue.replied(continues: false).isEmpty)
   }
 
   @Test func `an error waits for the replies of the calls before it`() {
@@ -75,21 +108,31 @@ import Testing
     #expect(queue.refused(ByteBuffer(string: "e1")).isEmpty && queue.refused(ByteBuffer(string: "e2")).isEmpty)
     queue.forwarded(streams: false)
     #expect(queue.refused(ByteBuffer(string: "e3")).isEmpty)
-    #expect(texts(queue.replied()) == ["e1", "e2"] && texts(queue.replied()) == ["e3"])
+    #expect(texts(queue.replied(continues: false)) == ["e1", "e2"] && texts(queue.replied(continues: false)) == ["e3"])
   }
 
   @Test func `a stream has any number of replies`() {
     var queue = CallQueue()
     queue.forwarded(streams: false)
     queue.forwarded(streams: true)
-    #expect(queue.isStreaming && queue.replied().isEmpty && queue.replied().isEmpty && queue.replied().isEmpty)
+    for continues in [false, true, true] { #expect(queue.isStreaming && queue.replied(continues: continues).isEmpty) }
+    #expect(queue.isStreaming)
+  }
+
+  @Test func `the last reply of a stream ends it`() {
+    var queue = CallQueue()
+    queue.forwarded(streams: true)
+    #expect(queue.replied(continues: true).isEmpty && queue.replied(continues: false).isEmpty && !queue.isStreaming)
+    #expect(texts(queue.refused(ByteBuffer(string: "e"))) == ["e"])
+    queue.forwarded(streams: true)
+    #expect(queue.isStreaming)
   }
 
   @Test func `the number of calls without a reply is limited`() {
     var queue = CallQueue()
     for _ in 0..<CallQueue.maxLength { queue.forwarded(streams: false) }
     #expect(queue.isFull)
-    _ = queue.replied()
+    _ = queue.replied(continues: false)
     #expect(!queue.isFull)
   }
 }

@@ -1,4 +1,4 @@
-// Signing in: links that work once, tokens of files, limits, and the end of sessions.
+// Signing in: links that work once, tokens of files, limits, the end of sessions, and restarts.
 
 import Protocols
 import Testing
@@ -7,6 +7,7 @@ import Testing
 
 @Suite("Sessions of browsers") struct SessionTests {
   private final class Printed { var tokens: [String] = [] }
+  private final class Stored { var records: [SessionRecord] = [] }
 
   private let printed = Printed()
   private static let minute = 60 * Nanoseconds.second
@@ -104,6 +105,56 @@ import Testing
     #expect(sessions.session(cookies[0], at: 100) == nil && sessions.session(cookies[1], at: 100) != nil)
     #expect(sessions.session(cookies[64], at: 100) != nil)
   }
+
+  // MARK: Restarts
+
+  private let stored = Stored()
+
+  /// The sessions of a service that has just started.
+  private func service(_ tokens: [String: Rights], at now: Instant) -> Sessions {
+    let named = tokens.map { Sessions.NamedToken(name: $0, token: token("\($0)-0123456789abcdef0123456789"), rights: $1) }
+    return Sessions(named, linkRights: nil, restored: stored.records, at: now, show: { _ in }, store: { [stored] in stored.records = $0 })
+  }
+
+  private func signIn(_ sessions: Sessions, _ name: String = "phone", at now: Instant) throws -> String {
+    try #require(accepted(sessions.signIn("\(name)-0123456789abcdef0123456789", at: now)))
+  }
+
+  @Test func `a session outlasts restarts, with the rights that its token has now`() throws {
+    let cookie = try signIn(service(["phone": Rights(control: ["ev"])], at: 0), at: 1)
+    #expect(!SessionFile.text(stored.records).contains(cookie) && !SessionFile.text(stored.records).contains("phone-"))
+    #expect(service(["phone": Rights(control: ["ev"])], at: 2).session(cookie, at: 3)?.rights == Rights(control: ["ev"]))
+    #expect(service(["phone": Rights()], at: 4).session(cookie, at: 5)?.rights == Rights())
+    let end = 1 + Session.lifetime * .second
+    #expect(service(["phone": Rights()], at: 6).session(cookie, at: end - 1) != nil)
+    #expect(service(["phone": Rights()], at: 6).session(cookie, at: end) == nil && stored.records.isEmpty)
+  }
+
+  @Test func `a session ends when its token is removed or replaced`() throws {
+    let cookie = try signIn(service(["phone": Rights(), "kiosk": Rights()], at: 0), at: 1)
+    #expect(service(["kiosk": Rights()], at: 2).session(cookie, at: 3) == nil)
+    // It does not come back with the token.
+    #expect(service(["phone": Rights()], at: 4).session(cookie, at: 5) == nil && stored.records.isEmpty)
+  }
+
+  @Test func `sessions that have ended, and those of a link or of another boot, are not restored`() throws {
+    let first = service(["phone": Rights()], at: 0)
+    let cookies = try (1...3).map { try signIn(first, at: $0) }
+    first.end(cookies[1], "signed out")
+    first.end("unknown", "signed out")
+    let second = service(["phone": Rights()], at: 4)
+    #expect(cookies.map { second.session($0, at: 5) != nil } == [true, false, true])
+    let late = SessionRecord(cookie: SecretHash(of: "a".utf8), token: stored.records[0].token, expiry: 7 + Session.lifetime * .second)
+    stored.records.append(late)
+    #expect(service(["phone": Rights()], at: 6).session("a", at: 6) == nil)
+    #expect(service(["phone": Rights()], at: Session.lifetime * .second + 3).session(cookies[2], at: 0) == nil)
+    let link = Sessions([], linkRights: Rights(), at: 0, show: { [printed] in printed.tokens.append($0.text) }) { [stored] in
+      stored.records = $0
+    }
+    #expect(accepted(link.signIn(printed.tokens[0], at: 1)) != nil && stored.records.isEmpty)
+  }
+
+  // MARK: Limits
 
   @Test func `a session makes 100 calls at once, and 50 per second`() {
     let session = Session(Rights(), at: 0)

@@ -80,7 +80,7 @@ import Testing
     (
       "vehicled-web",
       [
-        "ArgumentParser", "CDeflate", "ConfigurationFiles", "Glibc", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOWebSocket",
+        "ArgumentParser", "CDeflate", "ConfigurationFiles", "Crypto", "Glibc", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOWebSocket",
         "OpenMetrics", "Protocols", "ServiceRuntime", "Varlink",
       ]
     ),

@@ -94,9 +94,13 @@ import Testing
     let program = try folder.write("#!/bin/sh\n", to: "vehicled-web")
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
     let text = try String(contentsOfFile: tree("systemd/vehicled-web.service"), encoding: .utf8)
-    // A restart signs out all browsers, so the server does not restart with the daemon. It needs nothing outside this computer.
-    #expect(!settings(text).contains { $0.hasPrefix("PartOf=") })
-    #expect(settings(text).contains("IPAddressDeny=any") && settings(text).contains("IPAddressAllow=localhost"))
+    // Pages that connect again must not start a daemon that was stopped. Sessions outlast the restart. The server needs nothing outside this
+    // computer.
+    for setting in [
+      "PartOf=vehicled.service", "WantedBy=vehicled.service", "RuntimeDirectory=vehicled-web", "RuntimeDirectoryPreserve=yes", "UMask=0077",
+      "IPAddressDeny=any", "IPAddressAllow=localhost",
+    ] { #expect(settings(text).contains(setting), "\(setting)") }
+    #expect(settings(text).contains { $0.hasPrefix("After=vehicled.service") })
     let unit = try folder.write(text.replacingOccurrences(of: "/usr/bin/vehicled-web", with: program), to: "vehicled-web.service")
     let verdict = try run("/usr/bin/systemd-analyze", ["verify", "--man=no", unit])
     #expect(verdict.status == 0 && verdict.text.isEmpty, "\(verdict.text)")

@@ -11,7 +11,7 @@ extension Contract.Device {
 
   /// Whether polling is paused because the vehicle is not in use. This is not a problem, unless the battery is low.
   var isNotInUse: Bool {
-    SleepingVehicle.isAsleep(state) && mainLink.map { $0.state == "up" } ?? true && fault?.hasPrefix(Self.lowBattery) != true
+    Self.isNotInUse(state: state, fault: fault) && mainLink.map { $0.state == "up" } ?? true
   }
 
   /// The fault, or why the main link is not up; nil if all is well.
@@ -33,8 +33,8 @@ extension Contract.Device {
     return reason == fault || reason == problem || problem != nil && reason.hasPrefix(Self.linkDown)
   }
 
-  /// How the daemon's messages about these conditions begin.
-  private static let (linkDown, lowBattery) = ("link down", "the 12 V battery is low")
+  /// How the daemon's message about a lost link begins.
+  private static let linkDown = "link down"
 
   /// The time until the next attempt to open a link: `; next attempt in 12 s`; empty if none is planned. `now` is in seconds since the Unix
   /// epoch.

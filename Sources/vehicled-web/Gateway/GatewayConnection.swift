@@ -17,6 +17,7 @@ final class GatewayConnection: WebSocketOwner, ServiceOwner {
   private weak var socket: ServiceHandler?
   private var calls = CallQueue()
   private var splitter = ReplySplitter()
+  private var scanner = ReplyScanner()
   /// Messages that have arrived together with one that had to wait. Meanwhile nothing is read.
   private var waiting: [ByteBuffer] = []
   /// Set while messages wait because the session makes calls too fast; otherwise they wait for replies.
@@ -50,7 +51,7 @@ final class GatewayConnection: WebSocketOwner, ServiceOwner {
 
   func received(_ message: ByteBuffer) throws(CloseReason) {
     guard waiting.isEmpty, !calls.isFull else { return waiting.append(message) }
-    if let delay = session.takeCall(at: SystemClock.monotonic) {
+    if let delay = session.takeCall(at: SystemClock.boot) {
       waiting.append(message)
       return resume(after: delay)
     }
@@ -135,8 +136,8 @@ final class GatewayConnection: WebSocketOwner, ServiceOwner {
   func received(reply: ByteBuffer) {
     for frame in splitter.frames(reply) {
       browser?.send(frame)
-      guard frame.fin else { continue }
-      for error in calls.replied() { browser?.send(WebSocketFrame(fin: true, opcode: .text, data: error)) }
+      guard let continues = scanner.scan(frame) else { continue }
+      for error in calls.replied(continues: continues) { browser?.send(WebSocketFrame(fin: true, opcode: .text, data: error)) }
     }
   }
 

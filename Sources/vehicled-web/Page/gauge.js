@@ -23,6 +23,7 @@ export class Gauge {
   #reason = element("p", { class: "reason" });
   #ends = [element("text", { class: "end", x: 18, y: 97 }), element("text", { class: "end", x: 82, y: 97 })];
   #version = -1;
+  #explained;
 
   constructor(row) {
     this.#row = row;
@@ -33,15 +34,19 @@ export class Gauge {
     setText(this.#label, row.name);
   }
 
-  update(now) {
+  // `explains(row)`: whether the view shows the reason of an absent value elsewhere.
+  update(now, explains) {
     const row = this.#row;
     const isKnown = row.value !== undefined;
     setText(this.#age, isKnown ? age(row.age(now)) : "");
-    if (row.version === this.#version) return;
+    const isExplained = !isKnown && explains(row);
+    if (row.version === this.#version && isExplained === this.#explained) return;
     this.#version = row.version;
+    this.#explained = isExplained;
     setText(this.#value, isKnown ? row.brief : "–");
     setText(this.#unit, row.unit);
-    setText(this.#reason, isKnown ? "" : row.reason);
+    setText(this.#reason, isKnown || isExplained ? "" : row.reason);
+    setAttribute(this.node, "title", isKnown ? null : row.reason);
     setAttribute(this.node, "class", `gauge ${isKnown ? meaning(row) : "absent"}`);
     setAttribute(this.#value, "class", this.#value.textContent.length > 6 ? "number long" : "number");
     setAttribute(this.node.firstChild, "aria-label", `${row.name} ${this.#value.textContent} ${row.unit}`);

@@ -34,8 +34,9 @@ export class Plot {
   constructor({ label, onpoint = () => {}, onselect = () => {} }) {
     this.node = element("div", { class: "plot", role: "img", "aria-label": label }, this.#grid, this.#lines, this.#cursor);
     new ResizeObserver(() => this.#resize()).observe(this.node);
-    new IntersectionObserver(([entry]) => {
-      this.#isVisible = entry.isIntersecting;
+    new IntersectionObserver((entries) => {
+      // A busy page gets several changes at once, the latest last.
+      this.#isVisible = entries.at(-1).isIntersecting;
       this.draw();
     }).observe(this.node);
     this.#listen(onpoint, onselect);

@@ -40,9 +40,7 @@ export class Client {
         if (reply.continues) return;
         // From now on, the channel may belong to another call.
         close = () => {};
-        // vehicled-web accepts no further call on a connection after one with more.
-        if (more) channel.close();
-        else this.#keep(channel);
+        this.#keep(channel);
         resolve();
       };
       channel.onclose = (reason) => reject(new Failure(reason));

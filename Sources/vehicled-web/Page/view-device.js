@@ -7,7 +7,7 @@ import { linkText } from "./device.js";
 import { element, replace, setAttribute, setText } from "./dom.js";
 import { Recording } from "./recording.js";
 import { Values } from "./values.js";
-import { stopButton } from "./view-overview.js";
+import { stopButtons } from "./view-overview.js";
 
 export class DeviceView {
   node = element("div", { class: "device" });
@@ -58,7 +58,7 @@ export class DeviceView {
     this.close();
     this.#shape = device.shape;
     this.#parts = [Controls, Codes, Actions, Recording].map((Part) => new Part(this.#app, device));
-    const stop = device.action("stop") && this.#app.mayControl(device.name) && stopButton(this.#app, device.name);
+    const stop = stopButtons(this.#app, [device]);
     const isConnectable = device.links.length > 0 && this.#app.mayControl(device.name);
     replace(this.node,
       element("div", { class: "head" }, element("h1", {}, device.name), element("span", { class: "kind" }, device.kind), this.#state,

@@ -1,9 +1,9 @@
 // Large gauges on a full screen, for a display in the vehicle. The address can name the properties: #/kiosk/ev.speed,ev.battery-power.
 // Without them, the headline values of one device are shown.
 
-import { element, replace, setText } from "./dom.js";
+import { element, replace, setAttribute, setText } from "./dom.js";
 import { Gauge } from "./gauge.js";
-import { stopButton } from "./view-overview.js";
+import { stopButtons } from "./view-overview.js";
 
 const MAX_GAUGES = 6;
 
@@ -45,7 +45,11 @@ export class KioskView {
     const device = model.devices.get(this.#device);
     setText(this.#problem, model.outage ?? (device
       && (device.problem !== undefined ? device.problem + device.nextAttempt(model.wall) : device.warning)) ?? "");
-    for (const gauge of this.#gauges) gauge.update(model.now);
+    const isBad = model.outage !== null || device?.needsAttention;
+    setAttribute(this.#problem, "class", `problem ${isBad ? "bad" : device?.warning ? "warn" : ""}`);
+    // The line above the gauges is about one device, and explains its values.
+    const explains = (row) => model.outage !== null || (row.device === this.#device && Boolean(device?.explains(row.reason)));
+    for (const gauge of this.#gauges) gauge.update(model.now, explains);
   }
 
   close() {
@@ -73,8 +77,8 @@ export class KioskView {
     const rows = named.length ? named : own.sort((left, right) => left.rank - right.rank).slice(0, MAX_GAUGES);
     this.#gauges = rows.map((row) => new Gauge(row));
     this.#grid.replaceChildren(...this.#gauges.map((gauge) => gauge.node));
-    const canStop = device.action("stop") && this.#app.mayControl(device.name);
-    replace(this.#stop, canStop && stopButton(this.#app, device.name));
+    const shown = new Set([this.#device, ...rows.map((row) => row.device)]);
+    replace(this.#stop, stopButtons(this.#app, devices.filter(({ name }) => shown.has(name))));
   }
 
   // Keeps the display on. Browsers without this feature, or on battery power, may refuse.

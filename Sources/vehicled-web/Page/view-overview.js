@@ -51,7 +51,7 @@ class Card {
     this.#values = shown.map((row) => new Headline(row));
     const plotted = shown.find((row) => row.declaration.type === "float" || row.declaration.type === "int");
     this.#spark = plotted && new Sparkline(plotted);
-    const stop = device.action("stop") && app.mayControl(device.name) && stopButton(app, device.name);
+    const stop = stopButtons(app, [device]);
     this.node = element("li", { class: "card", "data-device": device.name },
       element("div", { class: "title" },
         element("h2", {}, element("a", { href: `#/device/${encodeURIComponent(device.name)}`, class: "cover" }, device.name)),
@@ -111,8 +111,12 @@ class Headline {
   }
 }
 
+// A button for each of these devices that the page may stop.
+export const stopButtons = (app, devices) => devices.filter((device) => device.action("stop") && app.mayControl(device.name))
+  .map((device) => stopButton(app, device.name));
+
 // A button that stops the device at once.
-export function stopButton(app, device) {
+function stopButton(app, device) {
   const result = element("span", { role: "alert" });
   return element("div", { class: "stop" },
     element("button", {

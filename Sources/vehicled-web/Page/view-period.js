@@ -10,6 +10,8 @@ import { inOrder } from "./row.js";
 import { trackDrawing } from "./track.js";
 
 const MAX_TRACES = 4;
+// Drawn as a track.
+const POSITION = ["latitude", "longitude"];
 
 export class PeriodView {
   #app;
@@ -74,7 +76,8 @@ export class PeriodView {
   async #choose(series) {
     const { device } = this.#period;
     const { schemas } = await this.#app.daemon.call("Describe", { device }).catch(() => ({ schemas: [] }));
-    const recorded = new Set(series.filter((one) => ["int", "float"].includes(one.type)).map((one) => one.property));
+    const isPlotted = ({ type, property }) => ["int", "float"].includes(type) && !POSITION.includes(property);
+    const recorded = new Set(series.filter(isPlotted).map((one) => one.property));
     const declared = schemas[0]?.properties ?? [];
     const ranked = declared.toSorted(inOrder(declared)).filter((property) => property.rank <= 2 && recorded.has(property.name));
     const names = ranked.sort((left, right) => left.rank - right.rank).map((property) => property.name);
@@ -87,6 +90,7 @@ export class PeriodView {
     [start, end] = [Math.max(first, start), Math.min(last, end)];
     this.#request += 1;
     const request = this.#request;
+    setText(this.#zoomed, "loading …");
     try {
       const traces = await bands(this.#app.history, this.#references, start, end, this.#charts.node.clientWidth);
       if (request !== this.#request) return;

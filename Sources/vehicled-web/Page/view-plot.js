@@ -6,6 +6,7 @@ import { element, replace, setText } from "./dom.js";
 import { clock, dateAndTime } from "./format.js";
 import { bands } from "./recorded.js";
 import { LiveTrace } from "./trace.js";
+import { stopButtons } from "./view-overview.js";
 
 const MAX_TRACES = 8;
 const DEFAULT_TRACES = 3;
@@ -31,6 +32,7 @@ export class PlotView {
     oninput: () => this.#applyFilter() });
   #pause = element("button", { "aria-pressed": "false", onclick: () => this.#togglePause() }, "Pause");
   #select;
+  #stop = element("div");
   #status = element("p", { class: "result", role: "status" });
   #onkey = (event) => {
     if (event.key !== " " || !["BODY", "MAIN", "DIV"].includes(event.target.tagName)) return;
@@ -56,7 +58,7 @@ export class PlotView {
         element("div", { class: "buttons" }, this.#select, this.#pause,
           element("button", { onclick: () => this.#charts.savePNG() }, "PNG"),
             element("button", { onclick: () => this.#charts.saveCSV() }, "CSV"), this.#status),
-        this.#charts.legend, this.#charts.node));
+        this.#stop, this.#charts.legend, this.#charts.node));
     this.#charts.onrange = (start, end) => this.#zoom(start, end);
     document.addEventListener("keydown", this.#onkey);
   }
@@ -160,6 +162,8 @@ export class PlotView {
     const range = this.#range ? `/${this.#range.map(Math.round).join("/")}` : "";
     history.replaceState(null, "", `#/plot/${this.#references.join(",")}${range}`);
     this.#pause.disabled = this.#range !== null;
+    const shown = new Set(this.#references.map((reference) => reference.split(".")[0]));
+    replace(this.#stop, stopButtons(this.#app, [...this.#app.model.devices.values()].filter(({ name }) => shown.has(name))));
     if (this.#range) return this.#showRecorded(this.#request);
     const rows = this.#references.map((reference) => this.#app.model.row(reference)).filter(Boolean);
     this.#keep(rows);

@@ -1,4 +1,4 @@
-// The session of one browser: its rights, and the WebSockets that end with it. Sessions exist in memory only.
+// The session of one browser: its rights, and the WebSockets that end with it.
 
 import Protocols
 
@@ -17,14 +17,15 @@ final class Session {
   static let lifetime: Int64 = 30 * 86_400
 
   let rights: Rights
-  private let expiry: Instant
+  let expiry: Instant
   /// Of the calls of all its pages. A slider sends 20 calls per second.
   private var calls: RateLimit
   private var connections: [ObjectIdentifier: (String) -> Void] = [:]
 
-  init(_ rights: Rights, at now: Instant) {
+  /// `expiry`: that of a restored session; `lifetime` from now if nil.
+  init(_ rights: Rights, expiry: Instant? = nil, at now: Instant) {
     self.rights = rights
-    expiry = now + Self.lifetime * .second
+    self.expiry = expiry ?? now + Self.lifetime * .second
     calls = RateLimit(burst: 100, perSecond: 50, at: now)
   }
 

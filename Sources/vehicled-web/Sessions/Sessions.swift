@@ -1,4 +1,4 @@
-// Signing in and out: tokens become sessions, and cookies are looked up. No I/O.
+// Signing in and out: tokens become sessions, and cookies are looked up. Times are on the boot clock. No I/O.
 
 import Protocols
 
@@ -26,39 +26,73 @@ final class Sessions {
   private let linkRights: Rights
   /// Called with each token of a link to be printed.
   private let show: (Token) -> Void
+  /// Called with the sessions of tokens in files after each change.
+  private let store: ([SessionRecord]) -> Void
   private var failures: RateLimit
-  private var sessions: [String: Session] = [:]
-  /// Cookies, oldest first.
-  private var order: [String] = []
+  /// By the hash of the cookie.
+  private var entries: [SecretHash: Entry] = [:]
+  /// The keys of `entries`, oldest first.
+  private var order: [SecretHash] = []
 
-  /// `linkRights`: the rights of browsers that sign in with a printed link; nil to print none.
-  init(_ named: [NamedToken], linkRights: Rights?, at now: Instant, show: @escaping (Token) -> Void) {
-    (self.named, self.linkRights, self.show) = (named, linkRights ?? Rights(), show)
+  private struct Entry {
+    let session: Session
+    /// The token in a file with which the browser has signed in; nil for the link.
+    let token: SecretHash?
+  }
+
+  /// `linkRights`: the rights of browsers that sign in with a printed link; nil to print none. `restored`: the sessions that were stored
+  /// before a restart. One whose token was removed or replaced meanwhile has ended; the others have the rights that their token has now.
+  init(
+    _ named: [NamedToken], linkRights: Rights?, restored: [SessionRecord] = [], at now: Instant, show: @escaping (Token) -> Void,
+    store: @escaping ([SessionRecord]) -> Void = { _ in }
+  ) {
+    (self.named, self.linkRights, self.show, self.store) = (named, linkRights ?? Rights(), show, store)
     failures = RateLimit(burst: 20, perSecond: 20 / 60, at: now)
     if linkRights != nil {
       let link = OneTimeLink(at: now)
       self.link = link
       show(link.token)
     }
+    restore(restored, at: now)
+  }
+
+  private func restore(_ records: [SessionRecord], at now: Instant) {
+    let rights = Dictionary(named.map { ($0.token.hash, $0.rights) }) { $1 }
+    // An expiry that is too late is that of another boot.
+    let expiries = now + 1...now + Session.lifetime * .second
+    for record in records.suffix(Self.maxCount) where expiries.contains(record.expiry) && entries[record.cookie] == nil {
+      guard let rights = rights[record.token] else { continue }
+      entries[record.cookie] = Entry(session: Session(rights, expiry: record.expiry, at: now), token: record.token)
+      order.append(record.cookie)
+    }
+    if order.count < records.count { save() }
+  }
+
+  private func save() {
+    store(
+      order.compactMap { cookie in
+        guard let entry = entries[cookie], let token = entry.token else { return nil }
+        return SessionRecord(cookie: cookie, token: token, expiry: entry.session.expiry)
+      })
   }
 
   /// Creates a session if the token is valid. At most 20 wrong tokens are accepted per minute; then all are rejected for a while.
   func signIn(_ token: String, at now: Instant) -> SignIn {
     guard failures.isOpen(at: now) else { return .limited }
-    guard let (owner, rights) = owner(of: token, at: now) else {
+    guard let (owner, entry) = entry(for: token, at: now) else {
       _ = failures.take(at: now)
       return .rejected
     }
-    return .accepted(owner: owner, cookie: add(Session(rights, at: now), at: now))
+    return .accepted(owner: owner, cookie: add(entry, at: now))
   }
 
-  private func owner(of given: String, at now: Instant) -> (String, Rights)? {
-    var found: (String, Rights)?
+  private func entry(for given: String, at now: Instant) -> (owner: String, Entry)? {
+    var found: NamedToken?
     // All are compared, so that the time does not depend on which one matches.
-    for named in named where named.token.matches(given) { found = ("token \(named.name)", named.rights) }
-    if let found { return found }
+    for named in named where named.token.matches(given) { found = named }
+    if let found { return ("token \(found.name)", Entry(session: Session(found.rights, at: now), token: found.token.hash)) }
     switch link?.present(given, at: now) {
-    case .accepted: return ("the link", linkRights)
+    case .accepted: return ("the link", Entry(session: Session(linkRights, at: now), token: nil))
     case .renewed: if let link { show(link.token) }
     case .unknown, nil: break
     }
@@ -66,18 +100,19 @@ final class Sessions {
   }
 
   /// Returns the cookie of the session.
-  private func add(_ session: Session, at now: Instant) -> String {
-    for cookie in order where sessions[cookie]?.isExpired(at: now) == true { end(cookie, "the session has expired") }
-    if order.count >= Self.maxCount { end(order[0], "too many other browsers have signed in") }
-    let cookie = Token.random().text
-    sessions[cookie] = session
-    order.append(cookie)
-    return cookie
+  private func add(_ entry: Entry, at now: Instant) -> String {
+    for cookie in order where entries[cookie]?.session.isExpired(at: now) == true { remove(cookie, "the session has expired") }
+    if order.count >= Self.maxCount { remove(order[0], "too many other browsers have signed in") }
+    let token = Token.random()
+    entries[token.hash] = entry
+    order.append(token.hash)
+    save()
+    return token.text
   }
 
   /// The session of a cookie, unless it has ended.
   func session(_ cookie: String?, at now: Instant) -> Session? {
-    guard let cookie, let session = sessions[cookie] else { return nil }
+    guard let cookie, let session = entries[SecretHash(of: cookie.utf8)]?.session else { return nil }
     guard session.isExpired(at: now) else { return session }
     end(cookie, "the session has expired")
     return nil
@@ -85,7 +120,14 @@ final class Sessions {
 
   /// Ends a session and closes its WebSockets.
   func end(_ cookie: String, _ reason: String) {
-    sessions.removeValue(forKey: cookie)?.end(reason)
+    if remove(SecretHash(of: cookie.utf8), reason) { save() }
+  }
+
+  /// Returns whether there was such a session.
+  @discardableResult private func remove(_ cookie: SecretHash, _ reason: String) -> Bool {
+    guard let entry = entries.removeValue(forKey: cookie) else { return false }
+    entry.session.end(reason)
     order.removeAll { $0 == cookie }
+    return true
   }
 }

@@ -22,6 +22,8 @@ struct Token: Sendable {
   /// The text, for the link or the cookie that carries it.
   var text: String { String(decoding: secret.bytes, as: UTF8.self) }
 
+  var hash: SecretHash { SecretHash(of: secret.bytes) }
+
   /// Whether the texts are equal. The time depends only on their lengths, so that measuring it does not reveal how much is right.
   func matches(_ given: String) -> Bool {
     let given = Array(given.utf8)

@@ -221,7 +221,11 @@ import Varlink
           return Contract.Finding(
             subject, "failed", "\(cause)\(link.state)\(link.reason.map { ": \($0)" } ?? "")", port.role.remedy ?? Self.remedy(port.url))
         }
-        return Contract.Finding(subject, fault == nil ? "ok" : "failed", fault ?? "up, \(state.status)", nil)
+        // A vehicle that is not in use does not respond, which is no failure.
+        if let fault, !Contract.Device.isNotInUse(state: state.status, fault: fault) {
+          return Contract.Finding(subject, "failed", fault, nil)
+        }
+        return Contract.Finding(subject, "ok", "up, \(state.status)\(fault.map { ": \($0)" } ?? "")", nil)
       }
   }
 }
