@@ -183,8 +183,8 @@ install: ## install the files under DESTDIR and prefix (build first)
 	  install -D -m 644 Sources/vehicled-web/Page/$$file $(sharedir)/vehicled/web/$$file || exit 1; done
 	install -d $(sharedir)/cockpit/vehicled
 	install -m 644 $(plugin) $(sharedir)/cockpit/vehicled
-	install -d $(sharedir)/vehicled/fleet
-	install -m 755 etc/fleet/*.py $(sharedir)/vehicled/fleet
+	install -d $(sharedir)/doc/vehicled/examples/fleet
+	install -m 755 etc/fleet/*.py $(sharedir)/doc/vehicled/examples/fleet
 	install -d $(addprefix $(sharedir)/man/,$(dir $(pages)))
 	for page in $(pages); do install -m 644 systemd/man/$${page#*/} $(sharedir)/man/$$page || exit 1; done
 	$(release)/vehiclectl completions bash | sed "1{/^#!/d}" >$(sharedir)/bash-completion/completions/vehiclectl

@@ -28,7 +28,7 @@ final class BrokerClient: EventSource {
   private static let interval: Nanoseconds = 1 * .second
   private static let replyTimeout: Nanoseconds = 10 * .second
   /// A connection that ends earlier is not worth a quick retry: two clients with one ID would disconnect each other again and again.
-  private static let shortTime: Nanoseconds = 30 * .second
+  private static let shortTime: Nanoseconds = 5 * .second
   /// The number of short connections in a row from which the client ID is a likely cause.
   private static let suspiciousCount = 3
 
