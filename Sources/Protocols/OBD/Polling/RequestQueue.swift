@@ -178,7 +178,7 @@ struct RequestQueue: Sendable {
 
   /// Handles the reply to a request: publishes its values, or counts a failure.
   mutating func handleReply(
-    _ index: Int, took: Nanoseconds, _ parsed: ReplyReader.Outcome, _ session: AdapterSession, at now: Instant,
+    _ index: Int, took: Nanoseconds, _ parsed: ReplyReader.Outcome, _ session: some AdapterDialogue, at now: Instant,
     _ values: inout ValueTable, _ effects: inout Effects
   ) -> RequestOutcome {
     defer { update() }
@@ -206,7 +206,7 @@ struct RequestQueue: Sendable {
   }
 
   private mutating func handleResponse(
-    _ index: Int, took: Nanoseconds, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+    _ index: Int, took: Nanoseconds, _ session: some AdapterDialogue, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> RequestOutcome {
     let (request, reader) = (requests[index], session.reader)
     let frames = reader.frameCount(from: request.target)
@@ -223,7 +223,7 @@ struct RequestQueue: Sendable {
     case .values(let data, let source):
       let completeness = values.publish(request.rows, request.parameters, reader, data, from: source, at: now, &effects)
       if completeness == .none {
-        values.countBadReply(session.dialogue.reply, &effects)
+        values.countBadReply(session.reply, &effects)
         if request.parameters.count == 1 {
           return recordMiss(index, "response length does not match SAE J1979", took: took, at: now, &values, &effects)
         }
