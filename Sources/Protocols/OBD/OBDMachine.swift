@@ -101,6 +101,7 @@ struct VehicleMachine<Dialogue: AdapterDialogue>: Machine {
         id, action, arguments, router.vehicle, router.clients.clearingSequence, router.values.scales, motion,
         isResponding: router.values.status == .polling, allowRaw: allowRaw)
       if let unavailable { throw unavailable }
+      if query.service == nil, router.session.traits.isFrameInterface { throw OBDQuery.needsELM }
       try router.append(query)
     } catch {
       effects.append(.complete(id, .failure(error)))

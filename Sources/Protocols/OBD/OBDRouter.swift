@@ -190,7 +190,7 @@ struct OBDRouter<Dialogue: AdapterDialogue>: Sendable {
   mutating func append(_ query: OBDQuery) throws(CommandError) { try clients.append(query) }
 
   mutating func tune(_ id: CommandID, _ effects: inout Effects) throws(CommandError) {
-    try vehicle.tune(id, for: session.traits.name, &effects)
+    try vehicle.tune(id, for: session.traits, &effects)
   }
 
   mutating func cancel(_ id: CommandID) {

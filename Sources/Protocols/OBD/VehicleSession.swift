@@ -348,7 +348,10 @@ struct VehicleSession: Sendable {
     return scheduler.statistics.report(scheduler.fast, every: scheduler.pace.period, scheduler.queue, values, at: now)
   }
 
-  mutating func tune(_ id: CommandID, for adapter: String?, _ effects: inout Effects) throws(CommandError) {
+  mutating func tune(_ id: CommandID, for traits: AdapterTraits, _ effects: inout Effects) throws(CommandError) {
+    guard !traits.isFrameInterface else {
+      throw .refused(code: .notSupported, "nothing to tune: a CAN adapter passes on each response at once")
+    }
     let scheduler = polling.scheduler
     guard scheduler.isConfirmed, !sleep.isProbing else {
       throw .refused(code: .notPolling, "cannot tune: the vehicle is not being polled; switch it on")
@@ -357,7 +360,7 @@ struct VehicleSession: Sendable {
       throw .refused(
         code: .notPolling, "cannot tune now: the ECU responds slowly, or is still being detected; try again later")
     }
-    polling.tune(id, for: adapter, &effects)
+    polling.tune(id, for: traits.name, &effects)
   }
 
   mutating func cancelTuning(_ id: CommandID) { polling.cancelTuning(id) }

@@ -85,9 +85,13 @@ struct RequestQueue: Sendable {
     let fastAddressing: ECUAddressing
     /// Whether the adapter supports STPX and uses its default filter at `fastAddressing`.
     let supportsSTPX: Bool
+    /// Whether every request carries its address, so that nothing must be retargeted.
+    let isFrameInterface: Bool
 
     /// Whether the adapter is set to the target of this request.
-    func isAt(_ request: PollRequest) -> Bool { request.target == addressing?.target && !request.usesLongTimeout }
+    func isAt(_ request: PollRequest) -> Bool {
+      isFrameInterface || request.target == addressing?.target && !request.usesLongTimeout
+    }
 
     /// Whether the request can be sent with STPX. A functional request cannot: the adapter would wait for the message of one ECU only.
     func canUseSTPX(for request: PollRequest) -> Bool {
@@ -97,8 +101,11 @@ struct RequestQueue: Sendable {
 
     /// How many times the adapter must be retargeted for this request, including back to `fastAddressing`.
     func retargetCount(for request: PollRequest) -> Int64 {
-      isAt(request) || canUseSTPX(for: request)
-        ? addressing == fastAddressing ? 0 : 1 : request.target == fastAddressing.target && !request.usesLongTimeout ? 1 : 2
+      isFrameInterface
+        ? 0
+        : isAt(request) || canUseSTPX(for: request)
+          ? addressing == fastAddressing ? 0 : 1
+          : request.target == fastAddressing.target && !request.usesLongTimeout ? 1 : 2
     }
   }
 

@@ -81,7 +81,9 @@ struct VehiclePolling: Sendable {
     _ session: some AdapterDialogue, isProbing: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> VehicleSession.Next {
     let supportsSTPX = session.traits.supportsSTPX && scheduler.fast.request.target.passesDefaultFilter
-    let adapter = RequestQueue.AdapterState(addressing: session.addressing, fastAddressing: fastAddressing, supportsSTPX: supportsSTPX)
+    let adapter = RequestQueue.AdapterState(
+      addressing: session.addressing, fastAddressing: fastAddressing, supportsSTPX: supportsSTPX,
+      isFrameInterface: session.traits.isFrameInterface)
     if !isProbing, !timeout.isTuning, let index = scheduler.pick(at: now, adapter) {
       return request(index, session, adapter, at: now, &values, &effects)
     }
@@ -89,7 +91,7 @@ struct VehiclePolling: Sendable {
     if !session.isSet(to: adapter.fastAddressing) { return retarget(to: adapter.fastAddressing, &values, &effects) }
     guard now >= scheduler.pace.due else { return .nothing }
     let isKnown = detection.bus.isCAN || scheduler.isConfirmed
-    let text = scheduler.beginPoll(allowsFrameCount: timeout.allowsFrameCount, at: now)
+    let text = scheduler.beginPoll(allowsFrameCount: timeout.allowsFrameCount && !session.traits.isFrameInterface, at: now)
     return .send(
       AdapterRequest(addressing: adapter.fastAddressing, bytes: scheduler.fast.request.bytes, text: text),
       timeout: isKnown ? AdapterSession.timeout : Self.protocolDetectionTimeout)

@@ -127,6 +127,10 @@ struct OBDQuery: Sendable {
     }
   }
 
+  /// The error for a command to the adapter if the link leads to none that takes commands.
+  static let needsELM = CommandError.refused(
+    code: .notSupported, "only an ELM327 adapter takes commands; over a CAN adapter, send a request in hex digits, as in 010C")
+
   private static func notAllowed(_ what: String) -> CommandError {
     .refused(code: .rawNotAllowed, "\(what) is not a read request; set allow-raw = true for this device to allow it")
   }
