@@ -21,7 +21,7 @@ let dot = UInt8(ascii: ".")
   return letter < 6 ? letter &+ 10 : 0xFF
 }
 
-private let hexDigits = Array("0123456789ABCDEF".utf8)
+let hexDigits = Array("0123456789ABCDEF".utf8)
 
 /// Two upper-case digits per byte: `410C0D74`.
 func hexText(_ bytes: some Sequence<UInt8>) -> [UInt8] { bytes.flatMap { [hexDigits[Int($0 >> 4)], hexDigits[Int($0 & 15)]] } }

@@ -7,9 +7,18 @@ enum Endpoint: Equatable, Sendable {
   case tcp(host: String, port: UInt16)
   /// The address of a message bus for the mock BlueZ.
   case ble(bus: String)
+  /// A CAN adapter that speaks slcan at this endpoint.
+  indirect case slcan(Endpoint)
 
-  /// Parses `pty`, `tcp:HOST:PORT`, `tcp:[ADDRESS]:PORT` or `ble:BUSADDRESS`.
+  /// Parses `pty`, `tcp:HOST:PORT`, `tcp:[ADDRESS]:PORT`, `ble:BUSADDRESS`, `slcan:pty` or `slcan:tcp:…`.
   init(_ text: String) throws(ValueError) {
+    if text.hasPrefix("slcan:") {
+      self = .slcan(try Endpoint(String(text.dropFirst(6))))
+      switch self {
+      case .slcan(.pty), .slcan(.tcp): return
+      default: throw ValueError("invalid endpoint \"\(text)\": write slcan:pty or slcan:tcp:HOST:PORT")
+      }
+    }
     if text == "pty" {
       self = .pty
       return

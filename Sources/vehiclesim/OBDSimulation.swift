@@ -1,4 +1,4 @@
-// `vehiclesim obd`: options of the simulated ELM327 adapter and its car.
+// `vehiclesim obd`: options of the simulated ELM327 or CAN adapter and its car.
 
 import ArgumentParser
 import Peers
@@ -7,7 +7,7 @@ import Protocols
 struct OBDSimulation: Simulation {
   static let configuration = CommandConfiguration(
     commandName: "obd",
-    abstract: "Simulate an ELM327 adapter in a car on a repeating drive cycle.",
+    abstract: "Simulate an ELM327 or CAN adapter in a car on a repeating drive cycle.",
     discussion: """
       Cars (--car):
 
@@ -22,9 +22,14 @@ struct OBDSimulation: Simulation {
 
       \(helpTable(AdapterFault.table))
 
+      With --on slcan:pty or slcan:tcp:HOST:PORT, the adapter is a CAN adapter that speaks slcan. It has these faults (WHEN counts requests):
+
+      \(helpTable(CANFault.table))
+
       Examples:
         vehiclesim obd --on pty --symlink /tmp/ev --baud 115200
         vehiclesim obd --on tcp:127.0.0.1:35000 --fault hang:50:4000
+        vehiclesim obd --on slcan:tcp:127.0.0.1:3333 --fault lost-frame:100
         vehiclesim obd --on tcp:127.0.0.1:35000 --car petrol --key off@60 --key on@120 --key run@130
       """)
 
@@ -41,8 +46,8 @@ struct OBDSimulation: Simulation {
   @Option(help: "Set the adapter's chip.")
   var chip = ELM327Adapter.Personality.elm327
 
-  @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"), transform: { try AdapterFault($0) })
-  var fault: [AdapterFault] = []
+  @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "spec"))
+  var fault: [String] = []
 
   @Option(help: ArgumentHelp("Simulate the transmission time of a serial line at this baud rate (default: none).", valueName: "n"))
   var baud: Int?
@@ -54,13 +59,33 @@ struct OBDSimulation: Simulation {
   static var defaultName: String { "Veepeak" }
 
   func validate() throws {
+    if isFrameInterface {
+      _ = try canFaults
+      if baud != nil || chip != .elm327 { throw ValidationError("--baud and --chip are not for a CAN adapter") }
+    } else {
+      _ = try adapterFaults
+    }
     if let baud, !(300...10_000_000).contains(baud) { throw ValidationError("--baud \(baud) is out of range: choose 300 to 10000000") }
   }
 
+  private var isFrameInterface: Bool { if case .slcan = options.on { true } else { false } }
+  private var adapterFaults: [AdapterFault] { get throws { try fault.map { try AdapterFault($0) } } }
+  private var canFaults: [CANFault] { get throws { try fault.map { try CANFault($0) } } }
+
   func machine(number: UInt64, start: Instant) -> ELM327Adapter {
+    // `validate` has parsed the faults.
     ELM327Adapter(
       car: car.car(Ignition(origin: start, key)), name: options.name, personality: chip, timing: instant ? .instant : .real, baud: baud,
-      faults: fault, seed: options.seed &+ number, connections: Int(clamping: number))
+      faults: (try? adapterFaults) ?? [], seed: options.seed &+ number, connections: Int(clamping: number))
+  }
+
+  func run() throws {
+    guard case .slcan(let endpoint) = options.on else { return try serve(on: options.on, log: ActivityLog(options), machine) }
+    let faults = try canFaults
+    try serve(on: endpoint, log: ActivityLog(options, scheme: "slcan:")) { number, start in
+      SLCANAdapter(
+        car: car.car(Ignition(origin: start, key)), name: options.name, isInstant: instant, faults: faults, seed: options.seed &+ number)
+    }
   }
 }
 

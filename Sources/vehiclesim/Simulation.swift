@@ -29,20 +29,23 @@ extension Simulation {
 }
 
 extension Simulation {
-  func run() throws {
+  func run() throws { try serve(on: options.on, log: ActivityLog(options), machine) }
+
+  /// Runs machines at this endpoint until the program ends. `machine` creates the one for a client, by its number and the start time.
+  func serve<Served: Machine>(on endpoint: Endpoint, log: ActivityLog, _ machine: @escaping (UInt64, Instant) -> Served) throws {
     let loop = try EventLoop()
     let start = SystemClock.monotonic
-    let log = ActivityLog(options)
-    switch options.on {
+    switch endpoint {
+    case .slcan: throw ValidationError("only vehiclesim obd has a CAN adapter: write pty, tcp:HOST:PORT or ble:BUSADDRESS")
     case .pty:
-      let port = try Pty(machine(number: 0, start: start), symlink: options.symlink, loop: loop, log: log)
+      let port = try Pty(machine(0, start), symlink: options.symlink, loop: loop, log: log)
       defer { port.removeSymlink() }
       try loop.run()
     case .tcp(let host, let port):
       var number: UInt64 = 0
       let url = try PeerServer.listen(host: host, port: port, loop: loop, log: log) {
         defer { number += 1 }
-        return self.machine(number: number, start: start)
+        return machine(number, start)
       }
       log.announce(url)
       try loop.run()
@@ -51,7 +54,7 @@ extension Simulation {
       let settings = try options.peripheral(Self.gatt, named: Self.defaultName, traits: Self.traits, isInstant: instant)
       let simulation = BluetoothSimulation(settings, bus: bus, loop: loop, log: log) {
         defer { number += 1 }
-        return self.machine(number: number, start: start)
+        return machine(number, start)
       }
       try withExtendedLifetime(simulation) { try loop.run() }
     }
@@ -68,7 +71,7 @@ func helpTable(_ rows: [(syntax: String, help: String)]) -> String {
 struct PeerOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Set the endpoint: pty; tcp:HOST:PORT (port 0: any free port); or ble:BUSADDRESS, a D-Bus bus for a mock BlueZ.",
+      "Set the endpoint: pty; tcp:HOST:PORT (port 0: any free port); or ble:BUSADDRESS, a D-Bus bus for a mock BlueZ. obd: also slcan:pty and slcan:tcp:HOST:PORT.",
       valueName: "endpoint"),
     transform: { try Endpoint($0) })
   var on: Endpoint
@@ -91,7 +94,7 @@ struct PeerOptions: ParsableArguments {
   var quiet = false
 
   func validate() throws {
-    if symlink != nil, on != .pty { throw ValidationError("--symlink needs --on pty") }
+    if symlink != nil, on != .pty, on != .slcan(.pty) { throw ValidationError("--symlink needs --on pty") }
     if symlink?.isEmpty == true { throw ValidationError("--symlink needs a path") }
     if case .ble = on {
     } else if ble.hasAny {
@@ -106,14 +109,21 @@ struct ActivityLog {
   private let quiet: Bool
   private let verbose: Bool
   private let name: String
+  /// What precedes the URL of an endpoint.
+  private let scheme: String
 
-  init(_ options: PeerOptions) { self.init(quiet: options.quiet, verbose: options.verbose, name: options.name) }
+  /// `scheme`: the protocol on the endpoint with its colon, if link URLs name it.
+  init(_ options: PeerOptions, scheme: String = "") {
+    self.init(quiet: options.quiet, verbose: options.verbose, name: options.name, scheme: scheme)
+  }
 
-  init(quiet: Bool, verbose: Bool, name: String?) { (self.quiet, self.verbose, self.name) = (quiet, verbose, name ?? "") }
+  init(quiet: Bool, verbose: Bool, name: String?, scheme: String = "") {
+    (self.quiet, self.verbose, self.name, self.scheme) = (quiet, verbose, name ?? "", scheme)
+  }
 
   /// Prints the link URL unless `--quiet` is given.
   func announce(_ url: String) {
-    if !quiet { Console.write(url) }
+    if !quiet { Console.write(scheme + url) }
   }
 
   /// Writes an event to standard error when `--verbose` is given. Control characters are removed, because clients choose parts of

@@ -75,9 +75,12 @@ import Testing
     try expect([root], hold: Configuration.generalKeys, and: ["control", "device"])
     try expect([section(root, "control")], hold: Configuration.controlKeys, and: [])
     let kinds = [
-      "obd", "longboard", "longboard", "rc-car", "mirror", "health", "heart-rate", "foot-pod", "position", "weather", "weather", "toy",
+      "obd", "obd", "longboard", "longboard", "rc-car", "mirror", "health", "heart-rate", "foot-pod", "position", "weather", "weather",
+      "toy",
     ]
-    #expect(configuration.devices.map(\.kind) == kinds, "every kind, a longboard for each protocol, weather for both ways to say where")
+    #expect(
+      configuration.devices.map(\.kind) == kinds,
+      "every kind, a car for each kind of adapter, a longboard for each protocol, weather for both ways to say where")
     let accessKeys = Configuration.deviceAccessKeys.map(\.name)
     func table(_ device: Configuration.Device, _ isShown: (TOML.Entry) -> Bool) throws -> TOML.Table {
       TOML.Table(entries: try section(section(root, "device"), device.name).entries.filter(isShown))

@@ -1,7 +1,8 @@
 // The actions of the `obd` kind, and the queries that carry out most of them.
 
-extension OBDMachine {
-  static let actions = [OBDQuery.action, codes, clear, rates, tune, frames, monitors, ecuCodes]
+/// The actions, and the arguments that are used elsewhere.
+enum OBDActions {
+  static let all = [OBDQuery.action, codes, clear, rates, tune, frames, monitors, ecuCodes]
   static let codes = Action("dtc", help: "Read the trouble codes of all ECUs: stored, pending and permanent")
   static let clear = Action(
     "dtc-clear",
@@ -27,10 +28,10 @@ extension OBDMachine {
   static let confirm = "confirm"
 
   static func action(of command: Command) throws(CommandError) -> (Action, [String: Value]) {
-    guard case .run(let index, let arguments) = command, actions.indices.contains(index) else {
+    guard case .run(let index, let arguments) = command, all.indices.contains(index) else {
       throw .refused(code: .readOnly, "an obd device has no writable properties; use query")
     }
-    return (actions[index], arguments)
+    return (all[index], arguments)
   }
 }
 
@@ -43,15 +44,15 @@ extension OBDQuery {
   ) throws(CommandError) {
     let (bus, ecus) = (vehicle.bus, vehicle.polling.detection.ecus)
     switch action {
-    case OBDMachine.codes: self.init(id, TroubleCodeQuery(requiresResponse: bus.isCAN, isResponding: isResponding))
-    case OBDMachine.clear:
-      let isConfirmed = arguments[OBDMachine.confirm] == .bool(true)
+    case OBDActions.codes: self.init(id, TroubleCodeQuery(requiresResponse: bus.isCAN, isResponding: isResponding))
+    case OBDActions.clear:
+      let isConfirmed = arguments[OBDActions.confirm] == .bool(true)
       let preview = try clearingSequence.preview(
         isConfirmed: isConfirmed, motion, ecus: ecus.map(\.identifier), isResponding: isResponding)
       self.init(id, preview)
-    case OBDMachine.frames: self.init(id, FreezeFrameQuery(isCAN: bus.isCAN, scales: scales))
-    case OBDMachine.monitors: self.init(id, MonitorQuery(isCAN: bus.isCAN, isResponding: isResponding))
-    case OBDMachine.ecuCodes:
+    case OBDActions.frames: self.init(id, FreezeFrameQuery(isCAN: bus.isCAN, scales: scales))
+    case OBDActions.monitors: self.init(id, MonitorQuery(isCAN: bus.isCAN, isResponding: isResponding))
+    case OBDActions.ecuCodes:
       self.init(
         id,
         try UDSTroubleCodeQuery(

@@ -1,11 +1,11 @@
 // The `obd` kind: links, options, and the construction of its protocol state machine, `OBDMachine`.
 
 extension Kind {
-  /// Cars through an ELM327 adapter.
+  /// Cars through an ELM327 adapter, or a CAN adapter that speaks slcan.
   public static let obd = Kind(
     name: "obd",
-    summary: "A car with OBD-II, through an ELM327 adapter; electric Hyundai and Kia in detail",
-    links: [LinkRole(schemes: ["serial", "tcp", "ble"], gatt: .elm327)],
+    summary: "A car with OBD-II, through an ELM327 or CAN adapter; electric Hyundai and Kia in detail",
+    links: [LinkRole(schemes: ["serial", "tcp", "ble", "slcan"], gatt: .elm327)],
     options: [
       Option(
         "rate", ValueRule(.float, unit: "Hz", range: 0...1000), default: .float(20),
@@ -31,6 +31,12 @@ extension Kind {
       Option(
         "allow-raw", ValueRule(.bool), default: .bool(false),
         help: "Allow requests that are not read-only, which can change the state of the vehicle"),
+      Option(
+        bitRate, ValueRule(.int, unit: "bit/s", range: 10_000...1_000_000),
+        help: "Bit rate that a CAN adapter sets when it opens its channel, 500000 in most cars; without it, the adapter keeps its own"),
+      Option(
+        maxBusLoad, ValueRule(.int, unit: "%", range: 0...100), default: .int(30),
+        help: "Maximum share of the CAN bus for requests and their responses, over a CAN adapter; 0: no limit"),
     ],
     sections: [CustomSignal.section, PropertyOverride.section]
   ) { setup throws(OptionError) in
@@ -48,11 +54,27 @@ extension Kind {
       minVoltage: setup.options["min-voltage"]?.number ?? defaults.minVoltage,
       probeInterval: time("probe-interval") ?? defaults.probeInterval,
       idleAfter: time("idle-after") ?? defaults.idleAfter, usesLowPower: setup.options["low-power"] == .bool(true))
-    return OBDMachine(
-      link: setup.links[.main] ?? "", rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, vehicle: choice,
-      isFastOnly: isReplay || setup.options["poll"] == .string("fast"), signals: isReplay ? [] : signals,
-      overrides: PropertyOverrides(overrides), pauseConditions: isReplay ? nil : pauseConditions)
+    let link = setup.links[.main] ?? ""
+    func machine<Dialogue: AdapterDialogue>(_ dialogue: Dialogue) -> VehicleMachine<Dialogue> {
+      VehicleMachine(
+        dialogue, rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, vehicle: choice,
+        isFastOnly: isReplay || setup.options["poll"] == .string("fast"), signals: isReplay ? [] : signals,
+        overrides: PropertyOverrides(overrides), pauseConditions: isReplay ? nil : pauseConditions)
+    }
+    let rate = setup.options[bitRate]?.number.map { Int($0) }
+    guard link.hasPrefix("slcan:") else {
+      if rate != nil { throw OptionError(bitRate, "bit-rate is for CAN adapters (slcan: links); remove it") }
+      return machine(AdapterSession(link: link))
+    }
+    if let rate, SLCAN.setBitRate(rate) == nil {
+      let rates = SLCAN.bitRates.map { "\($0)" }.joined(separator: ", ")
+      throw OptionError(bitRate, "a slcan adapter has no bit rate \(rate); use one of \(rates)")
+    }
+    return machine(FramesSession(bitRate: rate, maxLoad: (setup.options[maxBusLoad]?.number ?? 30) / 100))
   }
+
+  private static let bitRate = "bit-rate"
+  private static let maxBusLoad = "max-bus-load"
 }
 
 extension OBDQuery {

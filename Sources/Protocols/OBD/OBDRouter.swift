@@ -1,13 +1,14 @@
 // Owns the components of `OBDMachine` and routes results between them: events of the adapter go to the vehicle and the clients, and the
 // actions that these require (`AdapterAction`) go to the adapter. The router has no other state.
 
-struct OBDRouter: Sendable {
-  private(set) var session: AdapterSession
+struct OBDRouter<Dialogue: AdapterDialogue>: Sendable {
+  /// The lower half.
+  private(set) var session: Dialogue
   private(set) var vehicle: VehicleSession
   private(set) var clients = ClientSession()
   private(set) var values: ValueTable
 
-  init(_ session: AdapterSession, _ vehicle: VehicleSession, _ values: ValueTable) {
+  init(_ session: Dialogue, _ vehicle: VehicleSession, _ values: ValueTable) {
     (self.session, self.vehicle, self.values) = (session, vehicle, values)
   }
 
@@ -15,29 +16,35 @@ struct OBDRouter: Sendable {
 
   /// Sends the next command. Call it only while the adapter is idle.
   mutating func sendNext(at now: Instant, _ effects: inout Effects) {
-    if session.dialogue.hasUnexpectedText { return unexpectedTextReceived(at: now, &effects) }
-    switch session.state {
-    case .down, .measuringVoltage: break
-    case .resting, .lowPower: setUp(at: now, &effects)
-    case .settingUp, .retargeting, .identifyingProtocol, .enteringLowPower: session.sendNext(at: now, &effects)
-    case .ready where clients.queries.isRunning: session.send(clients.queries.command, at: now, &effects)
+    if let text = session.unexpectedText { return unexpectedTextReceived(text, at: now, &effects) }
+    switch session.activity {
+    case .down, .measuring: break
+    case .resting, .sleeping: setUp(at: now, &effects)
+    case .busy: session.sendNext(at: now, &effects)
+    case .ready where clients.queries.isRunning: sendQuery(at: now, &effects)
     case .ready:
       switch vehicle.next(session, hasQueries: clients.queries.areWaiting, at: now, &values, &effects) {
       case .nothing: break
       case .query:
-        let command = clients.begin(on: vehicle.bus, session, fastAddressing: vehicle.fastAddressing, &effects)
-        if let command { session.send(command, at: now, &effects) }
+        clients.begin(on: vehicle.bus, session, fastAddressing: vehicle.fastAddressing, &effects)
+        sendQuery(at: now, &effects)
       case .measureVoltage(let isProbe): session.measureVoltage(isProbe: isProbe, at: now, &effects)
       case .retarget(let destination):
         route(session.retarget(to: destination, fastTarget: vehicle.fastAddressing.target, at: now, &effects), at: now, &effects)
-      case .send(let bytes, let timeout): session.send(bytes, timeout: timeout, at: now, &effects)
+      case .send(let request, let timeout): session.send(.request(request), timeout: timeout, at: now, &effects)
       }
     }
   }
 
+  /// Sends the next command of the running query, if there is one.
+  private mutating func sendQuery(at now: Instant, _ effects: inout Effects) {
+    guard let command = clients.queries.adapterCommand else { return }
+    session.send(command, timeout: AdapterSession.timeout, at: now, &effects)
+  }
+
   /// Resynchronises after unexpected text, before the next command is sent.
-  private mutating func unexpectedTextReceived(at now: Instant, _ effects: inout Effects) {
-    values.countBadReply(session.dialogue.unexpectedText, &effects)
+  private mutating func unexpectedTextReceived(_ text: [UInt8], at now: Instant, _ effects: inout Effects) {
+    values.countBadReply(text, &effects)
     let isPolling = session.isReady && !clients.queries.isRunning
     perform(isPolling ? .count(.unusable("unexpected text", resynchronising: true)) : .resynchronise, at: now, &effects)
   }
@@ -50,7 +57,7 @@ struct OBDRouter: Sendable {
 
   mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
     if session.reasonDown != nil { return }
-    let arrival = session.receive(bytes, at: now)
+    let arrival = session.receive(bytes, at: now, &effects)
     if arrival.replied { route(session.replied(at: now, &values, &effects), at: now, &effects) }
     if arrival.overflowed { route(session.overflowed(at: now, &values, &effects), at: now, &effects) }
     if let status = arrival.unsolicited { route(session.statusReceived(status, at: now, &values, &effects), at: now, &effects) }
@@ -61,13 +68,13 @@ struct OBDRouter: Sendable {
     case .none: break
     case .ready: vehicle.adapterReady(session.traits.name, at: now, values, &effects)
     case .replied where clients.queries.isRunning:
-      let parsed = clients.queries.awaitsVehicle ? session.parse() : .empty
+      let parsed = clients.queries.awaitsVehicle ? session.parse(learnsChecksums: false) : .empty
       follow(clients.replied(parsed, session, fastAddressing: vehicle.fastAddressing, values.scales, &effects), at: now, &effects)
     case .replied:
       let parsed = session.parse(learnsChecksums: vehicle.isPolling)
       follow(vehicle.replied(parsed, session, at: now, &values, &effects), at: now, &effects)
     case .failed(let failure) where clients.queries.isRunning:
-      follow(clients.failed(failure, session.dialogue.command, &effects), at: now, &effects)
+      follow(clients.failed(failure, session.command, &effects), at: now, &effects)
     case .failed(let failure): follow(vehicle.failed(failure, session, at: now, &effects), at: now, &effects)
     case .retargeted(let took): if let took { vehicle.retargeted(took: took) }
     case .rejected(let target, let message): vehicle.stopRequests(to: target, message, &values, &effects)
@@ -118,7 +125,7 @@ struct OBDRouter: Sendable {
   /// Initialises the adapter again, beginning with a reset.
   private mutating func setUp(at now: Instant, _ effects: inout Effects) {
     let error = CommandError.notConnected("the adapter is being reinitialised")
-    clients.interrupt(error, session.dialogue.command, &effects)
+    clients.interrupt(error, session.command, &effects)
     vehicle.interrupt(error, &effects)
     values.resetAbsences()
     if values.status != .degraded, !vehicle.sleep.isProbing { values.publish(status: .starting, &effects) }
@@ -128,7 +135,7 @@ struct OBDRouter: Sendable {
   private mutating func rest(until: Instant, _ reason: String, _ effects: inout Effects) {
     values.publish(fault: reason, &effects)
     values.publish(status: .degraded, &effects)
-    clients.failAll(.notConnected(reason), session.dialogue.command, &effects)
+    clients.failAll(.notConnected(reason), session.command, &effects)
     vehicle.endRequest()
     session.rest(until: until, reason)
   }
@@ -136,7 +143,7 @@ struct OBDRouter: Sendable {
   /// Tries the next baud rate, or resets the link.
   private mutating func giveUp(_ reason: String, at now: Instant, _ effects: inout Effects) {
     if session.tryNextBaudRate(&effects) { return setUp(at: now, &effects) }
-    let reason = session.setups.allRatesFailedMessage ?? reason
+    let reason = session.setupProblem ?? reason
     values.publish(fault: reason, &effects)
     values.publish(status: .degraded, &effects)
     disconnect(reason, &effects)
@@ -166,7 +173,7 @@ struct OBDRouter: Sendable {
   }
 
   private mutating func failAll(_ error: CommandError, _ effects: inout Effects) {
-    clients.failAll(error, session.dialogue.command, &effects)
+    clients.failAll(error, session.command, &effects)
     vehicle.interrupt(error, &effects)
   }
 
@@ -183,7 +190,7 @@ struct OBDRouter: Sendable {
   mutating func append(_ query: OBDQuery) throws(CommandError) { try clients.append(query) }
 
   mutating func tune(_ id: CommandID, _ effects: inout Effects) throws(CommandError) {
-    try vehicle.tune(id, for: session.traits.name, &effects)
+    try vehicle.tune(id, for: session.traits, &effects)
   }
 
   mutating func cancel(_ id: CommandID) {

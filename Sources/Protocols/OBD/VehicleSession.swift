@@ -10,7 +10,7 @@ struct VehicleSession: Sendable {
     case nothing, query
     case measureVoltage(isProbe: Bool)
     case retarget(ECUAddressing)
-    case send([UInt8], timeout: Nanoseconds)
+    case send(AdapterRequest, timeout: Nanoseconds)
   }
 
   init(_ polling: VehiclePolling, _ pauseConditions: PauseConditions?) { (self.polling, sleep) = (polling, SleepPolicy(pauseConditions)) }
@@ -52,18 +52,18 @@ struct VehicleSession: Sendable {
   // MARK: The next command
 
   /// Whether a command is due while the adapter is ready.
-  func hasSomethingDue(_ session: AdapterSession, hasQueries: Bool, at now: Instant) -> Bool {
+  func hasSomethingDue(_ session: some AdapterDialogue, hasQueries: Bool, at now: Instant) -> Bool {
     switch polling.scheduler.state {
     case .polling, .requesting: false
     case .paused(let until): until.map { now >= $0 } ?? false || hasQueries
     case .waiting:
-      now >= polling.scheduler.pace.due || hasQueries || now >= polling.scheduler.queue.nextDue || session.addressing != fastAddressing
+      now >= polling.scheduler.pace.due || hasQueries || now >= polling.scheduler.queue.nextDue || !session.isSet(to: fastAddressing)
         || isMeasurementDue(session, at: now)
     }
   }
 
   /// Whether the voltage must be measured before the next poll.
-  private func isMeasurementDue(_ session: AdapterSession, at now: Instant) -> Bool {
+  private func isMeasurementDue(_ session: some AdapterDialogue, at now: Instant) -> Bool {
     session.traits.reportsVoltage && sleep.isMeasurementDue(at: now, gap: polling.scheduler.pace.due &- now)
   }
 
@@ -72,7 +72,7 @@ struct VehicleSession: Sendable {
 
   /// The next command: first queries of clients, then a voltage measurement, then polls.
   mutating func next(
-    _ session: AdapterSession, hasQueries: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+    _ session: some AdapterDialogue, hasQueries: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> Next {
     switch polling.scheduler.state {
     case .polling, .requesting: return .nothing
@@ -97,7 +97,7 @@ struct VehicleSession: Sendable {
 
   /// Handles the reply to the request in flight, and returns what it requires of the adapter.
   mutating func replied(
-    _ parsed: ReplyReader.Outcome, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+    _ parsed: ReplyReader.Outcome, _ session: some AdapterDialogue, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> Reaction {
     var reaction = Reaction()
     switch polling.scheduler.state {
@@ -112,7 +112,7 @@ struct VehicleSession: Sendable {
   }
 
   private mutating func pollReplied(
-    _ poll: PollScheduler.Poll, _ parsed: ReplyReader.Outcome, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable,
+    _ poll: PollScheduler.Poll, _ parsed: ReplyReader.Outcome, _ session: some AdapterDialogue, at now: Instant, _ values: inout ValueTable,
     _ effects: inout Effects, _ reaction: inout Reaction
   ) {
     switch polling.evaluate(parsed, session.reader) {
@@ -123,7 +123,7 @@ struct VehicleSession: Sendable {
       answered(session, at: now, &values, &effects, &reaction)
     case .foreignRecord:
       reaction.note(.usableReply)
-      let consequence = polling.countForeignRecord(session.dialogue.reply, at: now, &values, &effects)
+      let consequence = polling.countForeignRecord(session.reply, at: now, &values, &effects)
       execute(consequence, session, at: now, &values, &effects, &reaction)
     case .alive:
       reaction.note(.usableReply)
@@ -141,7 +141,7 @@ struct VehicleSession: Sendable {
 
   /// Handles a response of the vehicle. Pauses polling if the vehicle is not in use.
   private mutating func answered(
-    _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
+    _ session: some AdapterDialogue, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) {
     if values.inUseAt == now { sleep.recordUse(at: now) }
     if values.hasSignsOfUse, !polling.timeout.isTuning, let pause = sleep.pauseIfIdle(at: now, session.traits) {
@@ -153,7 +153,7 @@ struct VehicleSession: Sendable {
   }
 
   private mutating func pollFailed(
-    _ failure: PollFailure, _ poll: PollScheduler.Poll, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable,
+    _ failure: PollFailure, _ poll: PollScheduler.Poll, _ session: some AdapterDialogue, at now: Instant, _ values: inout ValueTable,
     _ effects: inout Effects, _ reaction: inout Reaction
   ) {
     let consequence = polling.pollFailed(failure, poll, session, isProbing: sleep.isProbing, at: now, &values, &effects)
@@ -161,7 +161,7 @@ struct VehicleSession: Sendable {
   }
 
   /// Handles a request whose reply is missing or too long.
-  mutating func failed(_ failure: AdapterFailure, _ session: AdapterSession, at now: Instant, _ effects: inout Effects) -> Reaction {
+  mutating func failed(_ failure: AdapterFailure, _ session: some AdapterDialogue, at now: Instant, _ effects: inout Effects) -> Reaction {
     var reaction = Reaction()
     let rejectsSTPX = if case .timeout = failure { session.usesSTPX } else { false }
     polling.abort(rejectsSTPX: rejectsSTPX, at: now)
@@ -177,7 +177,7 @@ struct VehicleSession: Sendable {
 
   /// Handles the protocol that the adapter has detected, or nil if the adapter does not report it.
   mutating func identified(
-    _ bus: OBDProtocol?, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+    _ bus: OBDProtocol?, _ session: some AdapterDialogue, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> Reaction {
     var reaction = Reaction()
     let consequence = polling.identified(bus, at: now, &values, &effects, &reaction)
@@ -187,7 +187,7 @@ struct VehicleSession: Sendable {
 
   /// Executes the consequence of a poll.
   private mutating func execute(
-    _ consequence: PollConsequence, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
+    _ consequence: PollConsequence, _ session: some AdapterDialogue, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
   ) {
     switch consequence {
@@ -196,7 +196,7 @@ struct VehicleSession: Sendable {
       recordUnusableReply(reason, resynchronising: resynchronising, session, &values, &effects, &reaction)
     case .malformed(let reason, let isRepeated):
       if isRepeated, replace(reason, at: now, &values, &effects, &reaction) {
-        values.countBadReply(session.dialogue.reply, &effects)
+        values.countBadReply(session.reply, &effects)
       } else {
         recordUnusableReply(reason, resynchronising: false, session, &values, &effects, &reaction)
       }
@@ -224,10 +224,10 @@ struct VehicleSession: Sendable {
   }
 
   private func recordUnusableReply(
-    _ reason: String, resynchronising: Bool, _ session: AdapterSession, _ values: inout ValueTable, _ effects: inout Effects,
+    _ reason: String, resynchronising: Bool, _ session: some AdapterDialogue, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
   ) {
-    values.countBadReply(session.dialogue.reply, &effects)
+    values.countBadReply(session.reply, &effects)
     reaction.require(.count(.unusable(reason, resynchronising: resynchronising)))
   }
 
@@ -243,7 +243,8 @@ struct VehicleSession: Sendable {
   /// Tries the next request or protocol candidate, because this one was never answered or is not supported. After the last one, polling
   /// pauses, or stops if `isFinal`.
   private mutating func tryOther(
-    _ message: String, isFinal: Bool, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
+    _ message: String, isFinal: Bool, _ session: some AdapterDialogue, at now: Instant, _ values: inout ValueTable,
+    _ effects: inout Effects,
     _ reaction: inout Reaction
   ) {
     // The ECUs have just reported their supported PIDs, so the protocol is right.
@@ -261,7 +262,7 @@ struct VehicleSession: Sendable {
 
   /// Pauses polling of a vehicle that does not respond.
   private mutating func pauseForSilence(
-    _ message: String, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
+    _ message: String, _ session: some AdapterDialogue, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
   ) {
     let pause = sleep.pauseForSilence(session.traits)
@@ -299,7 +300,7 @@ struct VehicleSession: Sendable {
 
   /// Pauses polling of a vehicle that is not in use, or whose battery is low.
   private mutating func pausePolling(
-    _ pause: SleepPolicy.Pause, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
+    _ pause: SleepPolicy.Pause, _ session: some AdapterDialogue, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects,
     _ reaction: inout Reaction
   ) {
     withdrawVehicleValues(pause.message ?? "", &values, &effects)
@@ -309,14 +310,15 @@ struct VehicleSession: Sendable {
   }
 
   /// Pauses polling for this long. If the pause is long enough, the adapter may sleep meanwhile.
-  private mutating func pausePolling(for length: Nanoseconds, _ session: AdapterSession, at now: Instant, _ reaction: inout Reaction) {
+  private mutating func pausePolling(for length: Nanoseconds, _ session: some AdapterDialogue, at now: Instant, _ reaction: inout Reaction)
+  {
     polling.pause(until: now &+ length)
     if sleep.beginPause(length, session.traits) { reaction.require(.enterLowPower(until: now &+ length)) }
   }
 
   /// Handles a measured voltage in V, or nil if the adapter does not report it.
   mutating func measured(
-    _ volts: Double?, isProbe: Bool, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+    _ volts: Double?, isProbe: Bool, _ session: some AdapterDialogue, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> Reaction {
     var reaction = Reaction()
     sleep.recordVoltage(volts, at: now)
@@ -346,7 +348,10 @@ struct VehicleSession: Sendable {
     return scheduler.statistics.report(scheduler.fast, every: scheduler.pace.period, scheduler.queue, values, at: now)
   }
 
-  mutating func tune(_ id: CommandID, for adapter: String?, _ effects: inout Effects) throws(CommandError) {
+  mutating func tune(_ id: CommandID, for traits: AdapterTraits, _ effects: inout Effects) throws(CommandError) {
+    guard !traits.isFrameInterface else {
+      throw .refused(code: .notSupported, "nothing to tune: a CAN adapter passes on each response at once")
+    }
     let scheduler = polling.scheduler
     guard scheduler.isConfirmed, !sleep.isProbing else {
       throw .refused(code: .notPolling, "cannot tune: the vehicle is not being polled; switch it on")
@@ -355,7 +360,7 @@ struct VehicleSession: Sendable {
       throw .refused(
         code: .notPolling, "cannot tune now: the ECU responds slowly, or is still being detected; try again later")
     }
-    polling.tune(id, for: adapter, &effects)
+    polling.tune(id, for: traits.name, &effects)
   }
 
   mutating func cancelTuning(_ id: CommandID) { polling.cancelTuning(id) }

@@ -8,6 +8,8 @@ import ServiceRuntime
 struct LinkParts {
   let scheme: LinkScheme
   private let body: ArraySlice<UInt8>
+  /// Everything after the scheme and its colon, query included.
+  let textAfterScheme: String
   private var query: [String: ArraySlice<UInt8>] = [:]
 
   init(_ text: String) throws(LinkURLError) {
@@ -21,6 +23,7 @@ struct LinkParts {
     self.scheme = scheme
     let mark = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.count
     body = bytes[(colon + 1)..<max(mark, colon + 1)]
+    textAfterScheme = String(decoding: bytes[(colon + 1)...], as: UTF8.self)
     for pair in bytes[mark...].dropFirst().split(separator: UInt8(ascii: "&")) {
       let equals = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
       let key = String(decoding: pair[..<equals], as: UTF8.self)

@@ -1,5 +1,5 @@
-// Link URLs: `serial:/dev/ttyUSB0?baud=115200`, `tcp:[::1]:35000`, `ble:Veepeak`, `replay:/var/tmp/ride.ndjson`. Parsing and
-// formatting only, without opening or resolving anything. To add a scheme, add a row to `schemes`, and a case to the enumeration and
+// Link URLs: `serial:/dev/ttyUSB0?baud=115200`, `tcp:[::1]:35000`, `ble:Veepeak`, `slcan:tcp:192.168.80.1:3333`,
+// `replay:/var/tmp/ride.ndjson`. Parsing and formatting only, without opening or resolving anything. To add a scheme, add a row to `schemes`, and a case to the enumeration and
 // to each switch.
 
 import Glibc
@@ -11,6 +11,8 @@ enum LinkURL: Hashable, Sendable {
   case serial(path: String, baud: Int?)
   case tcp(host: String, port: Int)
   case ble(BLETarget)
+  /// A CAN adapter that speaks slcan, on a serial port or a TCP connection.
+  indirect case slcan(over: LinkURL)
   /// A local port to which peers from this network connect. Only kinds open such links; they cannot be configured as a URL.
   case listening(host: String, port: Int, network: IPv4Network?)
   /// Replays a recording at `speed` times its original speed.
@@ -40,9 +42,11 @@ extension LinkURL {
     LinkScheme(name: "serial", form: "serial:/PATH[?baud=N]", keys: ["baud"]),
     LinkScheme(name: "tcp", form: "tcp:HOST:PORT"),
     LinkScheme(name: "ble", form: "ble:NAME", keys: ["adapter", "service", "notify", "write", "response"]),
+    LinkScheme(name: "slcan", form: "slcan:serial:/PATH[?baud=N] or slcan:tcp:HOST:PORT", keys: ["baud"]),
     LinkScheme(name: "replay", form: "replay:/PATH[?speed=N]", keys: ["speed"]),
   ]
   static let defaultBaud = 38400
+  private static let slcanBaud = 115_200
 
   /// Parses a URL.
   init(_ text: String) throws(LinkURLError) {
@@ -54,8 +58,23 @@ extension LinkURL {
       let (host, port) = try parts.address()
       self = .tcp(host: host, port: port)
     case "ble": self = .ble(try parts.target())
+    case "slcan": self = .slcan(over: try Self.carrier(of: parts))
     default:
       self = .replay(path: try parts.path(), speed: try parts.number("speed", in: 0.001...1_000_000) ?? 1)
+    }
+  }
+
+  /// The link that carries slcan. The baud rate is never detected: USB adapters ignore it, and the others have a fixed one.
+  private static func carrier(of parts: LinkParts) throws(LinkURLError) -> LinkURL {
+    let offset = parts.scheme.name.utf8.count + 1
+    let carrier: LinkURL
+    do throws(LinkURLError) { carrier = try LinkURL(parts.textAfterScheme) } catch {
+      throw LinkURLError(at: error.offset + offset, error.description)
+    }
+    switch carrier {
+    case .serial(let path, let baud): return .serial(path: path, baud: baud ?? slcanBaud)
+    case .tcp: return carrier
+    case .ble, .slcan, .listening, .replay: throw LinkURLError(at: offset, "write \(parts.scheme.form)")
     }
   }
 
@@ -64,9 +83,13 @@ extension LinkURL {
     switch self {
     case .serial(let path, _): "serial:\(path)"
     case .ble(let target) where target.match != .auto: "ble:\(target.match) at \(target.adapter)"
+    case .slcan(let carrier): carrier.exclusiveID
     case .ble, .tcp, .listening, .replay: nil
     }
   }
+
+  /// The serial port or the connection itself, without the protocol on it.
+  var transport: LinkURL { if case .slcan(let carrier) = self { carrier } else { self } }
 
   /// The scheme: the part before the first colon.
   var scheme: String {
@@ -74,6 +97,7 @@ extension LinkURL {
     case .serial: "serial"
     case .tcp: "tcp"
     case .ble: "ble"
+    case .slcan: "slcan"
     case .listening: "listening"
     case .replay: "replay"
     }
@@ -91,6 +115,7 @@ extension LinkURL: CustomStringConvertible {
     case .serial(let path, let baud): "serial:\(encoded(path))" + (baud.map { "?baud=\($0)" } ?? "")
     case .tcp(let host, let port): "tcp:" + (host.contains(":") ? "[\(encoded(host))]" : host) + ":\(port)"
     case .listening(let host, let port, _): "listening:\(host):\(port)"
+    case .slcan(let carrier): "slcan:\(carrier.text(encoded))"
     case .ble(let target): "ble:\(encoded(target.match.description))\(query(target))"
     case .replay(let path, let speed): "replay:\(encoded(path))" + (speed == 1 ? "" : "?speed=\(Value.text(speed))")
     }

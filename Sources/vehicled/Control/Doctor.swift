@@ -111,7 +111,7 @@ import Varlink
   /// The serial ports in the configuration.
   private var serialPaths: [String] {
     hub.states.flatMap(\.device.ports).compactMap { port in
-      if case .serial(let path, _) = port.url, path.hasPrefix("/dev/") { path } else { nil }
+      if case .serial(let path, _) = port.url.transport, path.hasPrefix("/dev/") { path } else { nil }
     }
   }
 
@@ -213,7 +213,7 @@ import Varlink
           if case .ble(let target) = port.url, fault == nil, !unavailable.isDisjoint(with: ["bluetooth", target.adapter]) {
             return nil
           }
-          if case .serial(let path, _) = port.url, fault == nil, let problem = problem(ofPort: path) {
+          if case .serial(let path, _) = port.url.transport, fault == nil, let problem = problem(ofPort: path) {
             return Contract.Finding(subject, "failed", "\(link.state): \(problem.text)", problem.remedy)
           }
           // The fault comes first, because it matters more than the state of the link.
@@ -237,6 +237,7 @@ extension Doctor {
     case .tcp: "power on the device and join its network; check host and port in the configuration"
     case .serial: "plug in and power on the device; vehiclectl scan serial lists the ports"
     case .ble: "power on the device, bring it into range and close other apps that use it; vehiclectl scan ble lists devices in range"
+    case .slcan(let carrier): remedy(carrier)
     case .listening: "none needed: the device connects by itself"
     case .replay: "check the file's path in the configuration"
     }

@@ -42,7 +42,7 @@ import Protocols
   private var opened: Instant = 0
 
   /// The minimum interval between extra attempts. udev creates a port and then sets its permissions, which are two events.
-  private var extraInterval: Nanoseconds { if case .serial = url { 100 * .millisecond } else { .second } }
+  private var extraInterval: Nanoseconds { if case .serial = url.transport { 100 * .millisecond } else { .second } }
   /// A connection attempt that has taken longer than this is restarted when the network comes back: its local address may be gone, and
   /// the kernel retransmits the connection request only after seconds.
   private static let maxConnectDuration: Nanoseconds = 2 * .second
@@ -110,7 +110,7 @@ import Protocols
       setTimer(moment)
       nextAttempt = Clock.wall() + (moment - now) / .microsecond
       device.portDetailsChanged(self)
-    } else if case .tcp = url, case .connecting = state, now - opened >= Self.maxConnectDuration {
+    } else if case .tcp = url.transport, case .connecting = state, now - opened >= Self.maxConnectDuration {
       link?.close()
       link = nil
       open()

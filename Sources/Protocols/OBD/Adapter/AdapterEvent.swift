@@ -32,14 +32,3 @@ enum AdapterFailure {
   case overflow
   case unusable(String, resynchronising: Bool)
 }
-
-extension AdapterSession {
-  var isReady: Bool { if case .ready = state { true } else { false } }
-  /// The reason why the link is down.
-  var reasonDown: String? { if case .down(let reason) = state { reason } else { nil } }
-  /// The reason why queries are rejected, or nil if they are accepted, even if they must wait.
-  var reasonUnavailable: String? { if case .resting(_, let reason) = state { reason } else { reasonDown } }
-
-  /// Whether the command in flight is STPX, which carries the header of its request.
-  var usesSTPX: Bool { dialogue.command.starts(with: "STPX".utf8) }
-}

@@ -1,4 +1,4 @@
-// The session with the adapter: setup, ECU addressing, voltage, low power, and the command in flight. If a clone does not support a
+// The session with an ELM327 adapter, a lower half of the obd kind (AdapterDialogue): setup, ECU addressing, voltage, low power, and the command in flight. If a clone does not support a
 // command, only the feature that needs it is disabled. After three failed setups the link is reset. A failed command is counted; its reply
 // never becomes a value.
 //
@@ -7,7 +7,7 @@
 //                       │           └─▶ resting (the adapter failed) ──┤
 //                       └──────────────────────────────────────────────┘  any state: link down ─▶ down, settings lost ─▶ settingUp
 
-struct AdapterSession: Sendable {
+struct AdapterSession: AdapterDialogue {
   static let silentMessage = "the adapter does not respond; check its power"
   static let unreadableMessage = "the adapter's replies are unreadable; check baud rate and wiring"
   private static let noVoltageMessage = "the adapter does not report it"
@@ -133,7 +133,7 @@ struct AdapterSession: Sendable {
 
   // MARK: Replies
 
-  mutating func receive(_ bytes: [UInt8], at now: Instant) -> ELMDialogue.Arrival {
+  mutating func receive(_ bytes: [UInt8], at now: Instant) -> AdapterArrival {
     let arrival = dialogue.receive(bytes, at: now)
     if arrival.replied { unanswered.recordReply(to: dialogue.command) }
     return arrival

@@ -88,6 +88,9 @@ struct AdapterTraits: Sendable {
   private(set) var supportsSTPX = false
   /// Whether the expected number of responses in STPX (`R:`) counts frames instead of messages.
   private(set) var stpxCountsFrames = false
+  /// Whether it is a CAN interface: every request carries its address, there are no commands and no frame count, and nothing measures the
+  /// voltage.
+  private(set) var isFrameInterface = false
   /// Its identification strings.
   private(set) var names: [String] = []
 
@@ -98,6 +101,15 @@ struct AdapterTraits: Sendable {
     hasFilter = !unanswered.isDisabled("ATCRA") && !unanswered.isDisabled("ATAR")
     (hasAdaptiveTiming, hasTimeoutSetting) = (!unanswered.isDisabled("ATAT"), !unanswered.isDisabled("ATST"))
     (reportsProtocol, reportsVoltage) = (!unanswered.isDisabled("ATDPN"), !unanswered.isDisabled("ATRV"))
+  }
+
+  /// The capabilities of a CAN interface with this name.
+  static func frameInterface(_ name: String?) -> AdapterTraits {
+    var traits = AdapterTraits()
+    traits.isFrameInterface = true
+    (traits.reportsProtocol, traits.reportsVoltage, traits.canSleep, traits.hasTimeoutSetting) = (false, false, false, false)
+    traits.names = name.map { [$0] } ?? []
+    return traits
   }
 
   mutating func markUnsupported(_ step: SetupStep) { unsupported.insert(step) }

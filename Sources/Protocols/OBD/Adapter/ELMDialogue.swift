@@ -15,16 +15,6 @@ struct ELMDialogue: Sendable {
   /// The result of checking the deadline.
   enum Expiry { case nothing, timedOut, resynchronised, neverQuiet }
 
-  /// The result of received bytes.
-  struct Arrival {
-    /// Whether the reply is complete; it is in `reply`.
-    fileprivate(set) var replied = false
-    /// Whether more than 16 KiB arrived without a prompt.
-    fileprivate(set) var overflowed = false
-    /// The status that the adapter sent without a command.
-    fileprivate(set) var unsolicited: ELMStatus?
-  }
-
   static let maxReplyLength = 16 * 1024
   private static let maxLineLength = 256
   /// The line is quiet after this time without input.
@@ -109,8 +99,8 @@ struct ELMDialogue: Sendable {
   }
 
   /// Processes received bytes, which can be split anywhere.
-  mutating func receive(_ bytes: [UInt8], at now: Instant) -> Arrival {
-    var arrival = Arrival()
+  mutating func receive(_ bytes: [UInt8], at now: Instant) -> AdapterArrival {
+    var arrival = AdapterArrival()
     switch state {
     case .idle: scanUnsolicited(bytes[...], &arrival)
     case .draining(_, let giveUpAt):
@@ -121,14 +111,14 @@ struct ELMDialogue: Sendable {
       let end = scan.prompt ?? bytes.count
       if reply.count &+ end > Self.maxReplyLength {
         state = .idle
-        arrival.overflowed = true
+        arrival.noteOverflow()
         return arrival
       }
       if end == bytes.count { reply.append(contentsOf: bytes) } else { reply.append(contentsOf: bytes[..<end]) }
       if scan.hasNUL { reply.removeAll { $0 == 0 } }
       if scan.prompt != nil {
         state = .idle
-        arrival.replied = true
+        arrival.noteReply()
         if end + 1 < bytes.count { scanUnsolicited(bytes[(end + 1)...], &arrival) }
       }
     }
@@ -148,7 +138,7 @@ struct ELMDialogue: Sendable {
   }
 
   /// Processes text that is not a reply: a restart or an alert is reported, any other text is unexpected.
-  private mutating func scanUnsolicited(_ bytes: ArraySlice<UInt8>, _ arrival: inout Arrival) {
+  private mutating func scanUnsolicited(_ bytes: ArraySlice<UInt8>, _ arrival: inout AdapterArrival) {
     for byte in bytes where byte != 0 {
       if isLineEnd(byte) || byte == prompt {
         finishUnsolicitedLine(&arrival)
@@ -160,11 +150,11 @@ struct ELMDialogue: Sendable {
     }
   }
 
-  private mutating func finishUnsolicitedLine(_ arrival: inout Arrival) {
+  private mutating func finishUnsolicitedLine(_ arrival: inout AdapterArrival) {
     guard !partialLine.isEmpty else { return }
     switch ELMLine(partialLine) {
     case .nothing: break
-    case .status(let status) where status.consequence == .reinitialise || status.consequence == .wake: arrival.unsolicited = status
+    case .status(let status) where status.consequence == .reinitialise || status.consequence == .wake: arrival.note(status)
     default: swap(&unexpectedLine, &partialLine)
     }
     partialLine.removeAll(keepingCapacity: true)

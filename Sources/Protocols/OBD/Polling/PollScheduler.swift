@@ -325,7 +325,8 @@ struct PollScheduler: Sendable {
 
   /// Handles the reply to a queued request.
   mutating func requestReplied(
-    _ index: Int, sent: Instant, _ parsed: ReplyReader.Outcome, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable,
+    _ index: Int, sent: Instant, _ parsed: ReplyReader.Outcome, _ session: some AdapterDialogue, at now: Instant,
+    _ values: inout ValueTable,
     _ effects: inout Effects
   ) -> RequestOutcome {
     state = .waiting

@@ -85,9 +85,13 @@ struct RequestQueue: Sendable {
     let fastAddressing: ECUAddressing
     /// Whether the adapter supports STPX and uses its default filter at `fastAddressing`.
     let supportsSTPX: Bool
+    /// Whether every request carries its address, so that nothing must be retargeted.
+    let isFrameInterface: Bool
 
     /// Whether the adapter is set to the target of this request.
-    func isAt(_ request: PollRequest) -> Bool { request.target == addressing?.target && !request.usesLongTimeout }
+    func isAt(_ request: PollRequest) -> Bool {
+      isFrameInterface || request.target == addressing?.target && !request.usesLongTimeout
+    }
 
     /// Whether the request can be sent with STPX. A functional request cannot: the adapter would wait for the message of one ECU only.
     func canUseSTPX(for request: PollRequest) -> Bool {
@@ -97,8 +101,11 @@ struct RequestQueue: Sendable {
 
     /// How many times the adapter must be retargeted for this request, including back to `fastAddressing`.
     func retargetCount(for request: PollRequest) -> Int64 {
-      isAt(request) || canUseSTPX(for: request)
-        ? addressing == fastAddressing ? 0 : 1 : request.target == fastAddressing.target && !request.usesLongTimeout ? 1 : 2
+      isFrameInterface
+        ? 0
+        : isAt(request) || canUseSTPX(for: request)
+          ? addressing == fastAddressing ? 0 : 1
+          : request.target == fastAddressing.target && !request.usesLongTimeout ? 1 : 2
     }
   }
 
@@ -178,7 +185,7 @@ struct RequestQueue: Sendable {
 
   /// Handles the reply to a request: publishes its values, or counts a failure.
   mutating func handleReply(
-    _ index: Int, took: Nanoseconds, _ parsed: ReplyReader.Outcome, _ session: AdapterSession, at now: Instant,
+    _ index: Int, took: Nanoseconds, _ parsed: ReplyReader.Outcome, _ session: some AdapterDialogue, at now: Instant,
     _ values: inout ValueTable, _ effects: inout Effects
   ) -> RequestOutcome {
     defer { update() }
@@ -206,7 +213,7 @@ struct RequestQueue: Sendable {
   }
 
   private mutating func handleResponse(
-    _ index: Int, took: Nanoseconds, _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+    _ index: Int, took: Nanoseconds, _ session: some AdapterDialogue, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> RequestOutcome {
     let (request, reader) = (requests[index], session.reader)
     let frames = reader.frameCount(from: request.target)
@@ -223,7 +230,7 @@ struct RequestQueue: Sendable {
     case .values(let data, let source):
       let completeness = values.publish(request.rows, request.parameters, reader, data, from: source, at: now, &effects)
       if completeness == .none {
-        values.countBadReply(session.dialogue.reply, &effects)
+        values.countBadReply(session.reply, &effects)
         if request.parameters.count == 1 {
           return recordMiss(index, "response length does not match SAE J1979", took: took, at: now, &values, &effects)
         }

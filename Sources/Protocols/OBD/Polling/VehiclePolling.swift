@@ -78,35 +78,40 @@ struct VehiclePolling: Sendable {
   /// The next command: at its slot, the fast request; before the slot, another request that fits into the gap or, if none does, retargeting
   /// for the fast request. With `isProbing`, only the fast request is sent.
   mutating func next(
-    _ session: AdapterSession, isProbing: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+    _ session: some AdapterDialogue, isProbing: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> VehicleSession.Next {
     let supportsSTPX = session.traits.supportsSTPX && scheduler.fast.request.target.passesDefaultFilter
-    let adapter = RequestQueue.AdapterState(addressing: session.addressing, fastAddressing: fastAddressing, supportsSTPX: supportsSTPX)
+    let adapter = RequestQueue.AdapterState(
+      addressing: session.addressing, fastAddressing: fastAddressing, supportsSTPX: supportsSTPX,
+      isFrameInterface: session.traits.isFrameInterface)
     if !isProbing, !timeout.isTuning, let index = scheduler.pick(at: now, adapter) {
       return request(index, session, adapter, at: now, &values, &effects)
     }
     scheduler.endForcedWindow()
-    if session.addressing != adapter.fastAddressing { return retarget(to: adapter.fastAddressing, &values, &effects) }
+    if !session.isSet(to: adapter.fastAddressing) { return retarget(to: adapter.fastAddressing, &values, &effects) }
     guard now >= scheduler.pace.due else { return .nothing }
     let isKnown = detection.bus.isCAN || scheduler.isConfirmed
+    let text = scheduler.beginPoll(allowsFrameCount: timeout.allowsFrameCount && !session.traits.isFrameInterface, at: now)
     return .send(
-      scheduler.beginPoll(allowsFrameCount: timeout.allowsFrameCount, at: now),
+      AdapterRequest(addressing: adapter.fastAddressing, bytes: scheduler.fast.request.bytes, text: text),
       timeout: isKnown ? AdapterSession.timeout : Self.protocolDetectionTimeout)
   }
 
   /// Sends a queued request, or retargets the adapter for it.
   private mutating func request(
-    _ index: Int, _ session: AdapterSession, _ adapter: RequestQueue.AdapterState, at now: Instant, _ values: inout ValueTable,
+    _ index: Int, _ session: some AdapterDialogue, _ adapter: RequestQueue.AdapterState, at now: Instant, _ values: inout ValueTable,
     _ effects: inout Effects
   ) -> VehicleSession.Next {
     let request = scheduler.queue.requests[index]
     let destination = addressing(of: request)
-    let isAtDestination = destination == session.addressing
+    let isAtDestination = session.isSet(to: destination)
     guard isAtDestination || adapter.canUseSTPX(for: request) else { return retarget(to: destination, &values, &effects) }
     scheduler.beginRequest(index, at: now)
-    if isAtDestination { return .send(request.bytes, timeout: AdapterSession.timeout) }
+    let text = isAtDestination ? request.bytes : request.stpxBytes(countingFrames: session.traits.stpxCountsFrames)
+    let command = AdapterRequest(addressing: destination, bytes: request.request, text: text)
+    if isAtDestination { return .send(command, timeout: AdapterSession.timeout) }
     return .send(
-      request.stpxBytes(countingFrames: session.traits.stpxCountsFrames),
+      command,
       timeout: request.usesLongTimeout ? AdapterSession.timeout : Self.stpxTimeout)
   }
 
@@ -147,7 +152,7 @@ struct VehiclePolling: Sendable {
 
   /// Publishes the values of an answered poll. Returns false if none are published, because PIDs are polled one by one from now on.
   mutating func answered(
-    _ poll: PollScheduler.Poll, _ data: Range<Int>, from source: UInt32?, _ session: AdapterSession, at now: Instant,
+    _ poll: PollScheduler.Poll, _ data: Range<Int>, from source: UInt32?, _ session: some AdapterDialogue, at now: Instant,
     _ values: inout ValueTable, _ effects: inout Effects
   ) -> Bool {
     let isFirst = scheduler.answered()
@@ -163,7 +168,7 @@ struct VehiclePolling: Sendable {
       values.publishRecord(session.reader, data, at: now, &effects)
     } else {
       let completeness = values.publish(scheduler.fast.rows, request.parameters, session.reader, data, from: source, at: now, &effects)
-      if completeness == .none { values.countBadReply(session.dialogue.reply, &effects) }
+      if completeness == .none { values.countBadReply(session.reply, &effects) }
       scheduler.recordCompleteness(completeness)
     }
     timeout.recordResponse(withoutPending: session.reader.messages.count == 1)
@@ -218,7 +223,7 @@ struct VehiclePolling: Sendable {
 
   /// Handles a failure of the fast request, and returns its consequence.
   mutating func pollFailed(
-    _ failure: PollFailure, _ poll: PollScheduler.Poll, _ session: AdapterSession, isProbing: Bool, at now: Instant,
+    _ failure: PollFailure, _ poll: PollScheduler.Poll, _ session: some AdapterDialogue, isProbing: Bool, at now: Instant,
     _ values: inout ValueTable, _ effects: inout Effects
   ) -> PollConsequence {
     scheduler.pollFailed(at: now)
@@ -267,7 +272,7 @@ struct VehiclePolling: Sendable {
 
   /// Handles a reply to the request for supported PIDs.
   mutating func supportedPIDsReceived(
-    _ session: AdapterSession, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
+    _ session: some AdapterDialogue, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) -> DiscoveryOutcome {
     let previousBus = detection.bus
     let base = scheduler.fast.request.bytes[1]
@@ -351,7 +356,7 @@ struct VehiclePolling: Sendable {
 
   /// Handles the reply to a queued request.
   mutating func requestReplied(
-    _ index: Int, sent: Instant, _ parsed: ReplyReader.Outcome, _ session: AdapterSession, at now: Instant,
+    _ index: Int, sent: Instant, _ parsed: ReplyReader.Outcome, _ session: some AdapterDialogue, at now: Instant,
     _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) {
     let request = scheduler.queue.requests[index]
@@ -364,7 +369,7 @@ struct VehiclePolling: Sendable {
     case .rejectsSTPX: reaction.note(.rejectsSTPX)
     case .unusable(let reason, let isUnreadable):
       if isUnreadable, session.usesSTPX { reaction.note(.stpxCountsFrames) }
-      values.countBadReply(session.dialogue.reply, &effects)
+      values.countBadReply(session.reply, &effects)
       reaction.require(.count(.unusable(reason, resynchronising: true)))
     case .identified(let text):
       reaction.note(.usableReply)

@@ -25,16 +25,17 @@ struct ClientSession: Sendable {
     if let query = clearingSequence.stored(key, failure, motion, requiresResponse: bus.isCAN, &effects) { queries.prepend(query) }
   }
 
-  /// Begins the next query; `fastAddressing` is the addressing of the fast request. Returns its first command, or nil if the query was
-  /// rejected.
-  mutating func begin(on bus: OBDProtocol, _ session: AdapterSession, fastAddressing: ECUAddressing, _ effects: inout Effects) -> [UInt8]? {
-    queries.begin(on: bus, session.traits, from: session.addressing, fastAddressing: fastAddressing, &effects)
-    return queries.isRunning ? queries.command : nil
+  /// Begins the next query, unless it is rejected; `fastAddressing` is the addressing of the fast request.
+  mutating func begin(
+    on bus: OBDProtocol, _ session: some AdapterDialogue, fastAddressing: ECUAddressing, _ effects: inout Effects
+  ) {
+    queries.begin(on: bus, session, fastAddressing: fastAddressing, &effects)
   }
 
   /// Handles a reply; `parsed` is its content if it is a reply of the vehicle.
   mutating func replied(
-    _ parsed: ReplyReader.Outcome, _ session: AdapterSession, fastAddressing: ECUAddressing, _ scales: Scales, _ effects: inout Effects
+    _ parsed: ReplyReader.Outcome, _ session: some AdapterDialogue, fastAddressing: ECUAddressing, _ scales: Scales,
+    _ effects: inout Effects
   ) -> Queries.Outcome {
     notifyClearingSequence(of: queries.replied(parsed, session, fastAddressing: fastAddressing, scales, &effects), &effects)
   }

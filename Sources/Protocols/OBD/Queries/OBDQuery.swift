@@ -127,6 +127,10 @@ struct OBDQuery: Sendable {
     }
   }
 
+  /// The error for a command to the adapter if the link leads to none that takes commands.
+  static let needsELM = CommandError.refused(
+    code: .notSupported, "only an ELM327 adapter takes commands; over a CAN adapter, send a request in hex digits, as in 010C")
+
   private static func notAllowed(_ what: String) -> CommandError {
     .refused(code: .rawNotAllowed, "\(what) is not a read request; set allow-raw = true for this device to allow it")
   }
@@ -161,6 +165,16 @@ struct OBDQuery: Sendable {
     }
   }
 
+  /// The command to send next, or nil when done.
+  var adapterCommand: AdapterCommand? {
+    guard step != nil else { return nil }
+    guard service != nil, case .request(let index) = step, let addressing else { return .text(command) }
+    let digits = requestStrings[index]
+    // If the number of digits is odd, the last one is the frame count.
+    let bytes = stride(from: 1, to: digits.count, by: 2).map { hexValue(digits[$0 - 1]) << 4 | hexValue(digits[$0]) }
+    return .request(AdapterRequest(addressing: addressing, bytes: bytes, text: command))
+  }
+
   /// Whether the request has not been answered yet.
   var isPending: Bool { position <= (script.lastIndex { $0.isRequest } ?? 0) }
   var isRestoring: Bool { if case .restore = step { true } else { false } }
@@ -181,11 +195,9 @@ struct OBDQuery: Sendable {
   mutating func cancel() { hasClient = false }
 
   /// Repeats the request with the long timeout, because its response is pending.
-  mutating func repeatWithLongTimeout(
-    _ index: Int, for traits: AdapterTraits, from addressing: ECUAddressing?, fastAddressing: ECUAddressing
-  ) {
+  mutating func repeatWithLongTimeout(_ index: Int, for session: some AdapterDialogue, fastAddressing: ECUAddressing) {
     usesLongTimeout = true
-    prepare(for: traits, from: addressing, fastAddressing: fastAddressing, at: index)
+    prepare(for: session, fastAddressing: fastAddressing, at: index)
   }
 
   /// Continues with the commands that restore the settings.
@@ -207,17 +219,17 @@ struct OBDQuery: Sendable {
   }
 
   /// Builds the script of the request at this index; `fastAddressing` is the addressing of the fast request (FastPoll.swift).
-  mutating func prepare(for traits: AdapterTraits, from addressing: ECUAddressing?, fastAddressing: ECUAddressing, at index: Int = 0) {
+  mutating func prepare(for session: some AdapterDialogue, fastAddressing: ECUAddressing, at index: Int = 0) {
     guard let service else {
-      self.addressing = isRaw ? nil : addressing
-      return script = [.request(index)] + (isRaw ? traits.settingsToRestore.map { .restore($0.bytes) } : [])
+      addressing = isRaw ? nil : session.addressing
+      return script = [.request(index)] + (isRaw ? session.traits.settingsToRestore.map { .restore($0.bytes) } : [])
     }
     // Services of SAE J1979 go to all ECUs, manufacturer-specific ones to the ECU of the fast request.
     let defaultTarget = service <= 0x0A || multiECU != nil ? fastAddressing.bus.allECUs : fastAddressing.target ?? .unaddressed
     let target = header.map { Target($0) } ?? multiECU?.target(of: index) ?? defaultTarget
     let destination = ECUAddressing(bus: fastAddressing.bus.adapted(to: target), target: target, timing: timing(of: target, fastAddressing))
-    script = destination.steps(from: addressing, traits).map { .prepare($0) } + [.request(index)]
+    script = session.steps(to: destination).map { .prepare($0) } + [.request(index)]
     position = 0
-    self.addressing = destination
+    addressing = destination
   }
 }

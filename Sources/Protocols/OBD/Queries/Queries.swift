@@ -41,8 +41,8 @@ struct Queries: Sendable {
   /// The number of waiting queries.
   var count: Int { waiting.count }
 
-  /// The next command of the running query, carriage return included.
-  var command: [UInt8] { if case .running(let query) = state { query.command } else { [] } }
+  /// The next command of the running query, or nil if no query is running.
+  var adapterCommand: AdapterCommand? { if case .running(let query) = state { query.adapterCommand } else { nil } }
 
   /// Whether the command in flight is a request to the vehicle.
   var awaitsVehicle: Bool {
@@ -62,59 +62,59 @@ struct Queries: Sendable {
 
   /// Begins the next query; `fastAddressing` is the addressing of the fast request (FastPoll.swift).
   mutating func begin(
-    on bus: OBDProtocol, _ traits: AdapterTraits, from addressing: ECUAddressing?, fastAddressing: ECUAddressing, _ effects: inout Effects
+    on bus: OBDProtocol, _ session: some AdapterDialogue, fastAddressing: ECUAddressing, _ effects: inout Effects
   ) {
     var query = waiting.removeFirst()
     if query.header != nil, !bus.isCAN, bus != .automatic {
       return effects.append(.complete(query.id, .failure(.refused(code: .noCAN, "\(OBDProtocol.noCAN); leave it out"))))
     }
-    query.prepare(for: traits, from: addressing, fastAddressing: fastAddressing)
+    query.prepare(for: session, fastAddressing: fastAddressing)
     state = .running(query)
   }
 
   /// Handles a reply; `parsed` is its content if it is a reply of the vehicle.
   mutating func replied(
-    _ parsed: ReplyReader.Outcome, _ session: AdapterSession, fastAddressing: ECUAddressing, _ scales: Scales, _ effects: inout Effects
+    _ parsed: ReplyReader.Outcome, _ session: some AdapterDialogue, fastAddressing: ECUAddressing, _ scales: Scales,
+    _ effects: inout Effects
   ) -> Outcome {
     guard case .running(var query) = state else { return Outcome() }
-    let dialogue = session.dialogue
     var outcome = Outcome()
     switch query.step {
     case .prepare:
       // Until the last of these commands is accepted, the addressing is unknown.
       outcome.addressing = .unknownTarget
-      if dialogue.isAcknowledged {
+      if session.isAcknowledged {
         if query.hasClient { query.advancePastFallback() } else { query.skipToRestore() }
         if case .request = query.step { outcome.addressing = .changed(query.addressing) }
       } else if !query.hasFallback {
         let command = String(decoding: query.command.dropLast(), as: UTF8.self)
-        let message = "the adapter rejected \(command): \(printable(dialogue.reply[dialogue.bodyStart...]))"
-        complete(query, .failure(.refused(code: .adapterRefused, message)), command: dialogue.command, &outcome, &effects)
+        let message = "the adapter rejected \(command): \(printable(session.replyBody))"
+        complete(query, .failure(.refused(code: .adapterRefused, message)), command: session.command, &outcome, &effects)
         query.skipToRestore()
       } else {
         query.advance()
       }
     case .request(let index):
       if query.hasClient, !query.usesLongTimeout, query.isRepeatable(index), parsed == .messages, session.reader.isPending {
-        query.repeatWithLongTimeout(index, for: session.traits, from: session.addressing, fastAddressing: fastAddressing)
+        query.repeatWithLongTimeout(index, for: session, fastAddressing: fastAddressing)
         break
       }
-      let result = query.process(parsed, dialogue, session.reader, scales, index)
+      let result = query.process(parsed, session.replyBody, session.reader, scales, index)
       if index == CodeClearing.clearIndex, let clearing = query.multiECU as? CodeClearing, let event = clearing.event {
         effects.append(event)
         outcome.hasCleared = clearing.hasCleared || clearing.isOutcomeUnknown
       }
       if let result {
-        finish(&query, result, command: dialogue.command, &outcome, &effects)
+        finish(&query, result, command: session.command, &outcome, &effects)
       } else if query.hasClient {
-        query.prepare(for: session.traits, from: session.addressing, fastAddressing: fastAddressing, at: index + 1)
+        query.prepare(for: session, fastAddressing: fastAddressing, at: index + 1)
         reportProgress(query, after: index, &effects)
       } else {
         // Without a client no further request is sent.
         query.skipToRestore()
       }
     case .restore:
-      guard dialogue.isAcknowledged else {
+      guard session.isAcknowledged else {
         outcome.nextAction = .setUp(fault: "the adapter did not accept its previous settings: reinitialising it")
         return outcome
       }

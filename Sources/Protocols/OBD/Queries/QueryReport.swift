@@ -5,9 +5,9 @@ extension OBDQuery {
 
   /// Processes the reply to the request at `index`, parsed as `outcome`. Returns the result, or nil if more requests follow.
   mutating func process(
-    _ outcome: ReplyReader.Outcome, _ dialogue: ELMDialogue, _ reader: ReplyReader, _ scales: Scales, _ index: Int
+    _ outcome: ReplyReader.Outcome, _ body: ArraySlice<UInt8>, _ reader: ReplyReader, _ scales: Scales, _ index: Int
   ) -> Result<Report, CommandError>? {
-    guard case .multiECU(var query) = purpose else { return result(outcome, dialogue, reader, scales) }
+    guard case .multiECU(var query) = purpose else { return result(outcome, body, reader, scales) }
     do throws(Unreadable) {
       switch outcome {
       case .messages:
@@ -20,11 +20,11 @@ extension OBDQuery {
       case .status(let status)
       where ![.reinitialise, .wake, .backOff].contains(status.consequence) && query.handleUnusableReply(to: index, status.message): break
       case .unreadable(let reason) where query.handleUnusableReply(to: index, reason): break
-      case .empty, .unreadable, .status: return failure(outcome, dialogue, reader, scales)
+      case .empty, .unreadable, .status: return failure(outcome, body, reader, scales)
       }
     } catch {
       guard query.handleUnusableReply(to: index, error.reason) else {
-        return Self.badReply(error.reason, dialogue.reply[dialogue.bodyStart...])
+        return Self.badReply(error.reason, body)
       }
     }
     update(query)
@@ -34,19 +34,18 @@ extension OBDQuery {
 
   /// The error for a reply without a usable response.
   private func failure(
-    _ outcome: ReplyReader.Outcome, _ dialogue: ELMDialogue, _ reader: ReplyReader, _ scales: Scales
+    _ outcome: ReplyReader.Outcome, _ body: ArraySlice<UInt8>, _ reader: ReplyReader, _ scales: Scales
   ) -> Result<Report, CommandError> {
-    switch result(outcome, dialogue, reader, scales) {
+    switch result(outcome, body, reader, scales) {
     case .failure(let error): .failure(error)
     case .success(let report): .failure(.refused(code: .noAnswer, report.rows.first?.last ?? "the vehicle did not respond"))
     }
   }
 
-  /// The result of a query with one request, from the reply in the dialogue.
+  /// The result of a query with one request, from the text of the reply and its messages.
   private func result(
-    _ outcome: ReplyReader.Outcome, _ dialogue: ELMDialogue, _ reader: ReplyReader, _ scales: Scales
+    _ outcome: ReplyReader.Outcome, _ body: ArraySlice<UInt8>, _ reader: ReplyReader, _ scales: Scales
   ) -> Result<Report, CommandError> {
-    let body = dialogue.reply[dialogue.bodyStart...]
     if service == nil { return adapterAnswer(body) }
     switch outcome {
     case .messages: return answers(reader, scales, body)

@@ -38,11 +38,25 @@ struct ReplyReader: Sendable {
   /// The bytes of a message of the last reply.
   func bytes(of message: ISOTPMessage) -> ArraySlice<UInt8> { payload[message.start..<message.start + message.length] }
 
-  /// Parses a reply without its prompt, beginning at index `start`.
-  mutating func read(_ reply: [UInt8], from start: Int = 0) -> Outcome {
+  /// Removes the messages of the last reply.
+  mutating func beginReply() {
     messages.removeAll(keepingCapacity: true)
     payload.removeAll(keepingCapacity: true)
     checksums = (false, false)
+  }
+
+  /// Adds a whole message. Messages beyond the limit are dropped.
+  mutating func add(_ bytes: [UInt8], from source: UInt32) {
+    guard messages.count < Self.maxMessages else { return }
+    var message = ISOTPMessage(source: source, start: payload.count, length: bytes.count)
+    message.recordFrame(bytes.count)
+    messages.append(message)
+    payload.append(contentsOf: bytes)
+  }
+
+  /// Parses a reply without its prompt, beginning at index `start`.
+  mutating func read(_ reply: [UInt8], from start: Int = 0) -> Outcome {
+    beginReply()
     do throws(Unreadable) {
       let isHex = try reply.withUnsafeBufferPointer { text throws(Unreadable) in
         try readHex(UnsafeBufferPointer(rebasing: text[min(start, text.count)...]))

@@ -79,7 +79,13 @@ enum DeviceProperty: Int, CaseIterable, Sendable {
 
 extension OBDMachine {
   /// Names that a custom signal cannot have.
-  static let ownProperties = batteryProperties.union(DeviceProperty.names)
+  static var ownProperties: Set<String> { OBDNames.own }
   /// The names of the properties in the BMS data record.
-  static let batteryProperties = Set(BMSRecord.entries.map(\.dataRow.property.name))
+  static var batteryProperties: Set<String> { OBDNames.battery }
+}
+
+/// The names of the properties that every obd device can have.
+private enum OBDNames {
+  static let battery = Set(BMSRecord.entries.map(\.dataRow.property.name))
+  static let own = battery.union(DeviceProperty.names)
 }

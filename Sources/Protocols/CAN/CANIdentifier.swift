@@ -2,7 +2,7 @@
 
 /// A CAN identifier, of 11 or 29 bits.
 package struct CANIdentifier: Hashable, Sendable {
-  let number: UInt32
+  package let number: UInt32
   /// Whether it has 29 bits instead of 11.
   package let is29Bit: Bool
 
@@ -14,7 +14,7 @@ package struct CANIdentifier: Hashable, Sendable {
   static let engine = CANIdentifier(number: 0x7E0, is29Bit: false)
   static let engine29Bit = CANIdentifier(number: 0x18DA_10F1, is29Bit: true)
 
-  init(number: UInt32, is29Bit: Bool) { (self.number, self.is29Bit) = (number, is29Bit) }
+  package init(number: UInt32, is29Bit: Bool) { (self.number, self.is29Bit) = (number, is29Bit) }
 
   /// Infers the length: 29 bits if the number does not fit into 11. Use it only for the source of a received message or for a constant.
   init(_ number: UInt32) { self.init(number: number, is29Bit: number > 0x7FF) }

@@ -1,0 +1,165 @@
+// One request to the vehicle as CAN frames, and the messages that answer it. Each first frame is answered with a flow control at the
+// physical address of its sender. A response to another request is ignored: it can be late. Source: ISO 15765-2, ISO 15765-4 (addresses,
+// P2), ISO 14229-2 (P2*, response pending).
+
+struct FramesExchange: Sendable {
+  /// How the exchange ended.
+  enum Outcome: Equatable, Sendable {
+    case messages
+    case noResponse
+    /// A message is unusable, for this reason.
+    case failed(String)
+  }
+
+  /// A response, with its sender.
+  struct Message: Equatable, Sendable {
+    let source: CANIdentifier
+    let bytes: [UInt8]
+  }
+
+  /// The maximum time until a response begins (P2, 50 ms), and as much again for the adapter and the network.
+  static let responseTime: Nanoseconds = 100 * .millisecond
+  /// The maximum time until the response after a "response pending" (P2*).
+  static let pendingTime: Nanoseconds = 5 * .second
+  private static let padding: UInt8 = 0
+  private static let maxFrames = 128
+  private static let responsePending: UInt8 = 0x78
+
+  let request: AdapterRequest
+  private var senders: [ISOTPSender]
+  private var receiver = ISOTPReceiver()
+  private(set) var messages: [Message] = []
+  /// The senders of "response pending", and until when their response may follow.
+  private var pending: [(source: CANIdentifier, message: Message, until: Instant)] = []
+  private var problem: String?
+  /// When the first response must have begun.
+  private let responseDeadline: Instant
+  /// Whether this time has passed, so that only what has begun is awaited.
+  private var hasResponseTimePassed = false
+  /// The frames so far, for messages about an unusable reply.
+  private(set) var frames: [CANFrame] = []
+  /// The number of bits of all frames of the exchange.
+  private(set) var bits = 0
+
+  /// Begins the request. Before the protocol is known, a request to all ECUs is sent with both lengths of identifiers.
+  init(_ request: AdapterRequest, at now: Instant) {
+    self.request = request
+    let identifiers = request.addressing.target?.request.map { [$0] } ?? [.functional, .functional29Bit]
+    senders = identifiers.map { ISOTPSender(request.bytes, to: $0, padding: Self.padding) }
+    responseDeadline = now &+ Self.responseTime
+  }
+
+  private var target: Target? { request.addressing.target }
+
+  /// Whether one ECU is asked, whose response ends the exchange.
+  private var isPhysical: Bool { target?.reply != nil }
+
+  /// Whether an ECU with this identifier can answer the request.
+  private func accepts(_ source: CANIdentifier) -> Bool {
+    if let reply = target?.reply { return source == reply }
+    guard ReplyReader.isOBDSource(source.number), source.number > 0xFF else { return false }
+    return target?.request.map { $0.is29Bit == source.is29Bit } ?? true
+  }
+
+  /// The identifier at which an ECU receives flow control.
+  private func physicalAddress(of source: CANIdentifier) -> CANIdentifier? {
+    isPhysical ? target?.request : Target(respondingFrom: source)?.request
+  }
+
+  // MARK: Frames
+
+  /// Appends the frames that are due.
+  mutating func appendDue(to output: inout [CANFrame], at now: Instant) {
+    for index in senders.indices {
+      while let frame = senders[index].next(at: now) { append(frame, to: &output) }
+      if let failure = senders[index].failure { problem = problem ?? failure.message }
+    }
+  }
+
+  private mutating func append(_ frame: CANFrame, to output: inout [CANFrame]) {
+    record(frame)
+    output.append(frame)
+  }
+
+  private mutating func record(_ frame: CANFrame) {
+    bits += frame.maxBits
+    if frames.count < Self.maxFrames { frames.append(frame) }
+  }
+
+  /// Handles a received frame, and appends what must be sent at once.
+  mutating func receive(_ frame: CANFrame, _ output: inout [CANFrame], at now: Instant) {
+    guard accepts(frame.identifier) else { return }
+    record(frame)
+    switch receiver.receive(frame, at: now) {
+    case .none: break
+    case .awaitsFlowControl(let source):
+      guard let address = physicalAddress(of: source) else { break }
+      append(receiver.flowControl.frame(to: address, padding: Self.padding), to: &output)
+    case .flowControl(let flowControl, _):
+      for index in senders.indices { senders[index].receive(flowControl, at: now) }
+      appendDue(to: &output, at: now)
+    case .failed(let reason, _): problem = problem ?? reason
+    case .message(let bytes, let source): add(Message(source: source, bytes: bytes), at: now)
+    }
+  }
+
+  private mutating func add(_ message: Message, at now: Instant) {
+    guard isResponse(message.bytes) else { return }
+    if message.bytes.first == 0x7F, message.bytes.count >= 3, message.bytes[2] == Self.responsePending {
+      pending.removeAll { $0.source == message.source }
+      pending.append((message.source, message, now &+ Self.pendingTime))
+    } else {
+      pending.removeAll { $0.source == message.source }
+      messages.append(message)
+    }
+  }
+
+  /// Whether a message answers this request, not an earlier one.
+  private func isResponse(_ bytes: [UInt8]) -> Bool {
+    let request = request.bytes
+    guard let service = request.first, let first = bytes.first else { return false }
+    if first == 0x7F { return bytes.count >= 3 && bytes[1] == service }
+    guard first == service &+ 0x40 else { return false }
+    switch service {
+    // A response to several PIDs can begin with any of them.
+    case 0x01: return bytes.count < 2 || request.dropFirst().contains(bytes[1])
+    case 0x06, 0x09, 0x21, 0x1A: return bytes.count < 2 || request.count < 2 || request[1] == bytes[1]
+    case 0x22: return bytes.dropFirst().prefix(2).elementsEqual(request.dropFirst().prefix(2))
+    default: return true
+    }
+  }
+
+  // MARK: The end
+
+  /// When the exchange must be continued or ends.
+  var deadline: Instant {
+    var wait = receiver.deadline ?? .max
+    for late in pending { wait = min(wait, late.until) }
+    for sender in senders { wait = min(wait, sender.deadline ?? .max) }
+    // While a message is being received, its own deadline applies, unless other ECUs may still begin one.
+    guard wait < .max else { return responseDeadline }
+    return isPhysical || hasResponseTimePassed ? wait : min(wait, responseDeadline)
+  }
+
+  /// Handles an expired deadline, and appends the frames that are due.
+  mutating func expire(_ output: inout [CANFrame], at now: Instant) {
+    if now >= responseDeadline { hasResponseTimePassed = true }
+    appendDue(to: &output, at: now)
+    if !receiver.expire(at: now).isEmpty { problem = problem ?? ISOTPReceiver.timeoutMessage }
+    // If the response never follows, the ECU is reported as busy.
+    for late in pending where now >= late.until { messages.append(late.message) }
+    pending.removeAll { now >= $0.until }
+  }
+
+  /// The outcome once nothing more can follow; nil while the exchange continues.
+  func outcome(at now: Instant) -> Outcome? {
+    if let problem, isPhysical || isOver(at: now) { return .failed(problem) }
+    if isPhysical, !messages.isEmpty { return .messages }
+    guard isOver(at: now) else { return nil }
+    return messages.isEmpty ? .noResponse : .messages
+  }
+
+  private func isOver(at now: Instant) -> Bool {
+    now >= responseDeadline && !receiver.isReceiving && pending.isEmpty && senders.allSatisfy { $0.isDone || $0.failure != nil }
+  }
+}

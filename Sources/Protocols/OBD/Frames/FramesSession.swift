@@ -1,0 +1,339 @@
+// The lower half of the obd kind over a CAN adapter that speaks slcan: opens its channel, carries one request at a time as frames
+// (FramesExchange), asks why a request remains unanswered, and limits the load of the bus. There is nothing to retarget, because each frame
+// carries its address, and no voltage to measure.
+//
+//   down ─ link up ─▶ opening ─▶ ready ─ the adapter rejects frames, or the bus is disturbed ─▶ resting ─▶ opening
+
+struct FramesSession: AdapterDialogue {
+  static let silentMessage = "the CAN adapter does not respond; check its power, its baud rate, and that it speaks slcan"
+  private static let noVoltageMessage = "a CAN adapter does not measure it"
+  private static let rejectionMessage = "the CAN adapter sends no frames (bus-off); check wiring and bit-rate: reopening its channel"
+  private static let quietTime: Nanoseconds = 50 * .millisecond
+  /// The time for the reply to a status query.
+  private static let statusTimeout: Nanoseconds = 100 * .millisecond
+  /// The pause after the adapter or the bus has failed.
+  private static let restTime: Nanoseconds = 10 * .second
+  /// The consecutive rejected frames after which the channel is reopened.
+  private static let maxRejections = 3
+
+  private enum State: Sendable {
+    case down(String)
+    case opening(SLCANOpening)
+    /// Requests of the owner are in flight or next.
+    case ready
+    case resting(until: Instant, String)
+  }
+
+  private let bitRate: Int?
+  private var state = State.down("link not up yet")
+  private var decoder = SLCANDecoder()
+  /// The request in flight.
+  private var exchange: FramesExchange?
+  /// The end of the wait for the status that shows why a request was not answered; nil if there is no such wait.
+  private var statusDeadline: Instant?
+  /// Until when nothing may be sent; nil if something may be sent.
+  private var pausedUntil: Instant?
+  private var load: BusLoad
+  /// What the owner must handle, once.
+  private var event = AdapterEvent.none
+  private var outcome = ReplyReader.Outcome.empty
+  private(set) var reader = ReplyReader()
+  private(set) var traits = AdapterTraits.frameInterface(nil)
+  private var failures = AdapterFailureCounters()
+  /// Whether the adapter has sent anything since the link came up.
+  private var hasResponded = false
+  /// Whether the adapter does not reply to status queries.
+  private var lacksStatus = false
+  private var rejections = 0
+  /// The frames and the request of the last exchange, for messages.
+  private var lastFrames: [CANFrame] = []
+  private var lastCommand: [UInt8] = []
+  /// The frames to send; storage that is reused.
+  private var output: [CANFrame] = []
+
+  /// `bitRate` in bit/s; nil: the adapter keeps its own. `maxLoad`: the share of the bus that may be used, 0 to 1; 0: no limit.
+  init(bitRate: Int?, maxLoad: Double) {
+    self.bitRate = bitRate
+    load = BusLoad(maxLoad: maxLoad, bitRate: bitRate)
+  }
+
+  // MARK: State
+
+  var activity: AdapterActivity {
+    switch state {
+    case .down(let reason): .down(reason)
+    case .opening: .busy
+    case .ready: .ready
+    case .resting(let until, let reason): .resting(until: until, reason)
+    }
+  }
+
+  var isIdle: Bool { deadline == nil }
+
+  var deadline: Instant? {
+    switch state {
+    case .opening(let opening): opening.deadline
+    case .ready: exchange?.deadline ?? statusDeadline ?? pausedUntil
+    case .down, .resting: nil
+    }
+  }
+
+  var addressing: ECUAddressing? { nil }
+  func isSet(to addressing: ECUAddressing) -> Bool { true }
+  func steps(to addressing: ECUAddressing) -> [ECUAddressing.Step] { [] }
+  var hasLostEchoSetting: Bool { false }
+  var setupProblem: String? { nil }
+
+  // MARK: The reply
+
+  var command: [UInt8] { lastCommand }
+  var reply: [UInt8] { Array(lastFrames.map(\.candumpText).joined(separator: "\r").utf8) }
+  var replyBody: ArraySlice<UInt8> { reply[...] }
+  var isAcknowledged: Bool { false }
+  var unexpectedText: [UInt8]? { nil }
+  var usesSTPX: Bool { false }
+  mutating func parse(learnsChecksums: Bool) -> ReplyReader.Outcome { outcome }
+
+  // MARK: The link
+
+  mutating func restore(_ stored: [String: [UInt8]]) {}
+
+  mutating func linkCameUp(baud: Int?, _ effects: inout Effects) {
+    (hasResponded, lacksStatus) = (false, false)
+    beginOpening()
+  }
+
+  mutating func disconnect(_ reason: String) {
+    endExchange()
+    state = .down(reason)
+  }
+
+  mutating func tryNextBaudRate(_ effects: inout Effects) -> Bool { false }
+
+  private mutating func beginOpening() {
+    endExchange()
+    (decoder, rejections, pausedUntil) = (SLCANDecoder(), 0, nil)
+    failures.reset()
+    state = .opening(SLCANOpening(bitRate: bitRate))
+  }
+
+  private mutating func endExchange() { (exchange, statusDeadline) = (nil, nil) }
+
+  // MARK: Commands
+
+  mutating func sendNext(at now: Instant, _ effects: inout Effects) {
+    guard case .opening(var opening) = state else { return }
+    effects.send(.main, opening.next(at: now))
+    state = .opening(opening)
+  }
+
+  mutating func beginSetup(at now: Instant, _ effects: inout Effects) {
+    beginOpening()
+    sendNext(at: now, &effects)
+  }
+
+  mutating func send(_ command: AdapterCommand, timeout: Nanoseconds, at now: Instant, _ effects: inout Effects) {
+    // A CAN adapter takes no commands of clients; they are rejected before they come here.
+    guard case .ready = state, case .request(let request) = command else { return }
+    lastCommand = request.text
+    exchange = FramesExchange(request, at: now)
+    exchange?.appendDue(to: &output, at: now)
+    flush(&effects)
+    conclude(at: now, &effects)
+  }
+
+  /// Sends the frames in `output`, in one write.
+  private mutating func flush(_ effects: inout Effects) {
+    guard !output.isEmpty else { return }
+    var text: [UInt8] = []
+    text.reserveCapacity(output.count * 27)
+    for frame in output { SLCAN.append(frame, to: &text) }
+    output.removeAll(keepingCapacity: true)
+    effects.send(.main, text)
+  }
+
+  mutating func resynchronise(at now: Instant, _ effects: inout Effects) {
+    endExchange()
+    pausedUntil = now &+ Self.quietTime
+  }
+
+  mutating func rest(until: Instant, _ reason: String) {
+    endExchange()
+    state = .resting(until: until, reason)
+  }
+
+  // Frames carry their address, the ECUs' addresses show the protocol, and the adapter has neither a voltmeter nor a sleep command.
+  mutating func retarget(to destination: ECUAddressing, fastTarget: Target?, at now: Instant, _ effects: inout Effects) -> AdapterEvent {
+    .none
+  }
+  mutating func identifyProtocol() {}
+  mutating func measureVoltage(isProbe: Bool, at now: Instant, _ effects: inout Effects) {}
+  mutating func enterLowPower(until: Instant) {}
+  mutating func noteEchoHandled() {}
+  mutating func apply(_ change: Queries.Outcome.Addressing) {}
+
+  mutating func apply(_ reaction: Reaction, _ effects: inout Effects) {
+    if reaction.notices.contains(.vehicleResponded) { failures.reset() }
+    if reaction.notices.contains(.replacedFastRequest) { failures.resetUnusable() }
+  }
+
+  // MARK: Input
+
+  mutating func receive(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) -> AdapterArrival {
+    hasResponded = true
+    // The decoder is out of `self` while it passes on its items, which change `self`.
+    var decoder = SLCANDecoder()
+    swap(&decoder, &self.decoder)
+    decoder.receive(bytes) { receive($0, at: now, &effects) }
+    swap(&decoder, &self.decoder)
+    flush(&effects)
+    conclude(at: now, &effects)
+    var arrival = AdapterArrival()
+    if case .none = event {} else { arrival.noteReply() }
+    return arrival
+  }
+
+  private mutating func receive(_ item: SLCANDecoder.Item, at now: Instant, _ effects: inout Effects) {
+    if case .opening(var opening) = state {
+      let result = opening.receive(item)
+      state = .opening(opening)
+      if let result { continueOpening(result, at: now) }
+      return
+    }
+    guard case .ready = state else { return }
+    switch item {
+    case .frame(let frame):
+      exchange?.receive(frame, &output, at: now)
+      // The next frames can belong to another request.
+      conclude(at: now, &effects)
+    case .rejected where statusDeadline != nil:
+      lacksStatus = true
+      statusReceived(nil, at: now)
+    case .rejected where exchange != nil:
+      rejections += 1
+      queryStatus(at: now, &effects)
+    case .status(let status) where statusDeadline != nil: statusReceived(status, at: now)
+    case .queued: rejections = 0
+    case .accepted, .rejected, .status, .identity: break
+    }
+  }
+
+  mutating func expire(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
+    if let pausedUntil, now >= pausedUntil { self.pausedUntil = nil }
+    switch state {
+    case .opening(var opening):
+      let result = opening.expire(at: now)
+      state = .opening(opening)
+      if let result { continueOpening(result, at: now) }
+    case .ready:
+      if let statusDeadline, now >= statusDeadline {
+        lacksStatus = true
+        statusReceived(nil, at: now)
+      } else if let deadline = exchange?.deadline, now >= deadline {
+        exchange?.expire(&output, at: now)
+        flush(&effects)
+        conclude(at: now, &effects)
+      }
+    case .down, .resting: break
+    }
+    return takeEvent(&values, &effects)
+  }
+
+  mutating func replied(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
+    takeEvent(&values, &effects)
+  }
+
+  private mutating func takeEvent(_ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
+    defer { event = .none }
+    if case .ready = event {
+      if let name = traits.name { values.publish(.adapter, .string(name), &effects) }
+      values.withdraw(.adapterVoltage, Self.noVoltageMessage, &effects)
+    }
+    return event
+  }
+
+  mutating func overflowed(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent { .none }
+  mutating func statusReceived(_ status: ELMStatus, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
+    .none
+  }
+
+  mutating func count(_ failure: AdapterFailure, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
+    switch failures.count(failure, &values, &effects) {
+    case .needsSetup: return .needs(.setUp(fault: nil))
+    case .resynchronise: resynchronise(at: now, &effects)
+    case .none: break
+    }
+    return .none
+  }
+
+  private mutating func continueOpening(_ result: SLCANOpening.Result, at now: Instant) {
+    switch result {
+    case .proceed: break
+    case .opened:
+      if case .opening(let opening) = state { traits = .frameInterface(opening.version.map { "slcan \($0)" } ?? "slcan") }
+      state = .ready
+      event = .ready
+    case .failed(let reason): event = .needs(.rest(until: now &+ Self.restTime, reason))
+    }
+  }
+
+  // MARK: The end of a request
+
+  /// Ends the exchange if nothing more can follow.
+  private mutating func conclude(at now: Instant, _ effects: inout Effects) {
+    guard let result = exchange?.outcome(at: now) else { return }
+    switch result {
+    case .messages:
+      rejections = 0
+      reader.beginReply()
+      for message in exchange?.messages ?? [] { reader.add(message.bytes, from: message.source.number) }
+      finish(.messages, at: now)
+    case .failed(let reason): finish(.unreadable(reason), at: now)
+    case .noResponse: queryStatus(at: now, &effects)
+    }
+  }
+
+  private mutating func finish(_ outcome: ReplyReader.Outcome, at now: Instant) {
+    if let exchange {
+      load.record(bits: exchange.bits, at: now)
+      lastFrames = exchange.frames
+    }
+    endExchange()
+    pausedUntil = load.pause(at: now)
+    (self.outcome, event) = (outcome, .replied)
+  }
+
+  /// Ends the exchange without messages, and asks the adapter for the reason.
+  private mutating func queryStatus(at now: Instant, _ effects: inout Effects) {
+    guard hasResponded else {
+      endExchange()
+      return event = .needs(.giveUp(Self.silentMessage))
+    }
+    finish(.status(.noData), at: now)
+    guard !lacksStatus else { return statusReceived(nil, at: now) }
+    event = .none
+    statusDeadline = now &+ Self.statusTimeout
+    effects.send(.main, SLCAN.status)
+  }
+
+  /// Derives from the status why the request was not answered.
+  private mutating func statusReceived(_ status: SLCANStatus?, at now: Instant) {
+    statusDeadline = nil
+    event = .replied
+    let status = status ?? []
+    if rejections >= Self.maxRejections {
+      rejections = 0
+      event = .needs(.rest(until: now &+ Self.restTime, Self.rejectionMessage))
+    } else if status.contains(.errorPassive) || rejections > 0 {
+      // No other node acknowledges the frames.
+      outcome = .status(.canError)
+    } else if status.contains(.busError) {
+      let rate = bitRate.map { " (\($0))" } ?? ""
+      event = .needs(.rest(until: now &+ Self.restTime, "errors on the CAN bus; check bit-rate\(rate), wiring and termination"))
+    } else if !status.isDisjoint(with: [.receiveQueueFull, .dataOverrun]) {
+      outcome = .status(.bufferFull)
+    } else {
+      outcome = .status(.noData)
+    }
+  }
+}

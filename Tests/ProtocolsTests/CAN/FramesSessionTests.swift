@@ -1,0 +1,219 @@
+// Whole cars behind a CAN adapter in virtual time: everything that works over an ELM327 works over frames, and faults never become values.
+
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+@Suite struct FramesSessionTests {
+  private static func turned(_ turns: (Ignition.Position, Int64)...) -> Ignition {
+    Ignition(turns.map { Ignition.Turn($0.0, at: $0.1 * .second) })
+  }
+
+  // MARK: Whole cars
+
+  @Test func `an electric car is detected and polled at the device's rate, with all records beside it`() throws {
+    var rig = try FramesRig(ElectricCar(.eGMP))
+    rig.run(for: 20 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && rig.text("vehicle") == "electric Hyundai or Kia (e-gmp)")
+    #expect(rig.text("adapter") == "slcan V1013" && rig.text("protocol") == "ISO 15765-4 (CAN 11 bit, 500 kbit/s)")
+    #expect(rig.number("state-of-charge-display") != nil && rig.number("remaining-energy") != nil && rig.number("odometer") != nil)
+    #expect(rig.number("speed") != nil && rig.number("tyre-pressure-front-left") != nil && rig.number("outdoor-temperature") == 11.5)
+    #expect(rig.absence("adapter-voltage") == "a CAN adapter does not measure it")
+    let (missed, polls) = (rig.number("missed"), rig.sent("t7E480322010100000000").count)
+    rig.run(for: 30 * .second)
+    #expect(abs(rig.sent("t7E480322010100000000").count - polls - 600) <= 1 && rig.number("missed") == missed)
+    #expect((rig.number("lateness-p99") ?? 99) < 1 && rig.number("bad-replies") == 0, "\(rig.number("lateness-p99") ?? -1) ms")
+  }
+
+  @Test func `the channel is opened with the configured bit rate, and without one the adapter keeps its own`() throws {
+    var rig = try FramesRig()
+    rig.run(for: 2 * .second)
+    #expect(rig.sentLines.prefix(5).map(\.line) == ["C", "V", "S6", "O", "t7E480322010100000000"])
+    var other = try FramesRig(bitRate: nil)
+    other.run(for: 2 * .second)
+    #expect(other.status == "polling" && other.sent("S").isEmpty)
+  }
+
+  @Test func `the link selects the adapter, and the bit rate must be one of slcan's`() throws {
+    func machine(_ link: String, _ options: [String: Value] = [:]) throws -> any Machine {
+      var setup = Setup(options: options)
+      setup.links[.main] = link
+      return try Kind.obd.make(setup)
+    }
+    #expect(try machine("slcan:tcp:h:1", ["bit-rate": .int(500_000)]) is VehicleMachine<FramesSession>)
+    #expect(try machine("tcp:h:1") is OBDMachine && machine("replay:/x") is OBDMachine)
+    let wrong = #expect(throws: OptionError.self) { try machine("slcan:tcp:h:1", ["bit-rate": .int(83_300)]) }
+    #expect(wrong?.option == "bit-rate" && wrong?.message.contains("use one of 10000, ") == true)
+    let misplaced = #expect(throws: OptionError.self) { try machine("tcp:h:1", ["bit-rate": .int(500_000)]) }
+    #expect(misplaced?.option == "bit-rate")
+  }
+
+  @Test(arguments: [DiagnosticBus.can11, .can29]) func `a petrol car with several ECUs is found, polled and stored`(_ bus: DiagnosticBus)
+    throws
+  {
+    var rig = try FramesRig(PetrolCar(bus))
+    rig.run(for: 40 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil, "\(rig.fault ?? "")")
+    #expect(rig.text("vehicle") == (bus == .can11 ? "standard OBD-II (7E8, 7E9)" : "standard OBD-II (18DAF110, 18DAF111)"))
+    #expect(rig.text("protocol") == OtherBusTests.names[String(bus.rawValue)] ?? "ISO 15765-4 (CAN 11 bit, 500 kbit/s)")
+    #expect(rig.number("rpm") != nil && rig.number("speed") != nil && rig.number("coolant-temperature") != nil)
+    #expect(rig.text("vin") == "WVWZZZ1KZAW000042" && rig.text("calibration-ids-2") == "VSIM-TCM-7DQ-042")
+    // On 11-bit CAN, another ECU answers the request for battery data.
+    #expect(rig.number("bad-replies") == (bus == .can11 ? 3 : 0))
+    var again = try FramesRig(PetrolCar(bus), disk: rig.disk)
+    again.run(for: 20 * .second)
+    #expect(again.status == "polling" && again.number("rpm") != nil && again.machine.schema == rig.machine.schema)
+  }
+
+  @Test(arguments: [CarModel.kona, .ioniq28, .petrolTurbo]) func `the values are those of an ELM327`(_ model: CarModel) throws {
+    var (frames, text) = (try FramesRig(model.car()), try VehicleRig(model.car()))
+    frames.run(for: 60 * .second)
+    text.run(for: 60 * .second)
+    let names = Set(frames.machine.schema.properties.map(\.name))
+    #expect(names == Set(text.machine.schema.properties.map(\.name)) && frames.text("vehicle") == text.text("vehicle"))
+    let isValue = { (content: Reading.Content?) in if case .value? = content { true } else { false } }
+    let missing = names.filter { isValue(text.values[$0]) && !isValue(frames.values[$0]) }
+    #expect(missing == ["adapter-voltage"], "\(missing)")
+  }
+
+  // MARK: Addressing and flow control
+
+  @Test func `flow control goes to the physical address of the sender of a first frame`() throws {
+    var rig = try FramesRig(PetrolCar(.can29))
+    rig.run(for: 20 * .second)
+    #expect(
+      rig.sentFrames.contains { $0.line == "T18DA10F183000000000000000" }
+        && rig.sentFrames.contains { $0.line == "T18DA11F183000000000000000" })
+    #expect(!rig.sentFrames.contains { $0.line.hasPrefix("T18DB33F1830") })
+    var electric = try FramesRig(ElectricCar(.eGMP))
+    electric.run(for: 20 * .second)
+    // The pairs of the manufacturer's ECUs are not those of ISO 15765-4.
+    #expect(electric.sentFrames.contains { $0.line == "t7E483000000000000000" } && electric.number("tyre-pressure-front-left") != nil)
+  }
+
+  @Test func `the answers of several ECUs are received at once`() throws {
+    var rig = try FramesRig(PetrolCar(.can11, Self.turned((.on, 0))))
+    rig.run(for: 10 * .second)
+    let report = try rig.report("query", ["request": .string("0904")])
+    #expect(Set(report.rows.map { $0[0] }) == ["7E8", "7E9"], "\(report.rows)")
+  }
+
+  // MARK: Diagnostics
+
+  @Test(arguments: [DiagnosticBus.can11, .can29]) func `trouble codes, freeze frames and monitors are read`(_ bus: DiagnosticBus) throws {
+    var rig = try FramesRig(PetrolCar(bus, Self.turned((.on, 0))))
+    rig.run(for: 10 * .second)
+    var text = try VehicleRig(PetrolCar(bus, Self.turned((.on, 0))))
+    text.run(for: 10 * .second)
+    for action in ["dtc", "freeze-frames", "monitors", "ecu-codes"] {
+      let (report, expected) = (try rig.report(action, for: 30 * .second), try text.report(action, for: 120 * .second))
+      #expect(report.rows == expected.rows && report.text == expected.text, "\(action): \(report) \(expected)")
+    }
+    let before = rig.published["rpm"] ?? 0
+    rig.run(for: 5 * .second)
+    #expect(rig.status == "polling" && (rig.published["rpm"] ?? 0) > before + 90)
+  }
+
+  @Test func `trouble codes are cleared once, after they were stored`() throws {
+    var rig = try FramesRig(PetrolCar(.can11, Self.turned((.on, 0))))
+    rig.run(for: 10 * .second)
+    let report = try rig.report("dtc-clear", ["confirm": .bool(true)], for: 30 * .second)
+    #expect(report.rows.contains { $0.contains("cleared") } && rig.sent("t7DF80104").count == 1 && rig.disk["cleared-codes"] != nil)
+  }
+
+  @Test func `only read services are sent, and commands to an adapter are rejected`() throws {
+    var rig = try FramesRig()
+    rig.run(for: 5 * .second)
+    #expect(rig.code(rig.run("query", ["request": .string("2EF190")])) == "raw-not-allowed")
+    #expect(rig.code(rig.run("query", ["request": .string("ATRV")])) == "not-supported")
+    #expect(rig.code(rig.run("tune")) == "not-supported")
+    let answer = try rig.report("query", ["request": .string("220101"), "header": .string("7E4")])
+    #expect(answer.rows.first?.first == "7EC")
+    rig.run(for: 20 * .second)
+    // Services, and flow control.
+    let kinds = Set(rig.sentFrames.map { $0.line.dropFirst(5).prefix(1) == "3" ? "3" : String($0.line.dropFirst(7).prefix(2)) })
+    #expect(kinds.isSubset(of: ["3", "01", "09", "21", "22", "19"]), "\(kinds)")
+  }
+
+  // MARK: Faults
+
+  @Test(arguments: ["lost-frame:7", "wrong-sequence:7", "garbage", "nrc-78:10:300", "no-data:9", "babble", "silent"])
+  func `polling continues, and no wrong value is published`(_ fault: String) throws {
+    var rig = try FramesRig(ElectricCar(.eGMP), faults: [fault])
+    rig.run(for: 60 * .second)
+    #expect(rig.status == "polling", "\(rig.status) \(rig.fault ?? "")")
+    #expect(rig.number("state-of-charge-display").map { (0...100).contains($0) } ?? false && rig.number("odometer") != nil)
+    #expect((rig.published["rpm"] ?? 0) > 300)
+  }
+
+  @Test func `a response may follow a "response pending" after 4 s`() throws {
+    var rig = try FramesRig(ElectricCar(.eGMP), faults: ["nrc-78:200:4000"])
+    rig.run(for: 120 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && rig.number("bad-replies") == 0)
+    #expect(rig.number("missed").map { $0 > 80 } ?? false)
+  }
+
+  @Test func `a gateway that blocks requests to all ECUs does not block an electric car`() throws {
+    var rig = try FramesRig(ElectricCar(.eGMP), faults: ["no-broadcasts"])
+    rig.run(for: 20 * .second)
+    #expect(rig.status == "polling" && rig.number("odometer") != nil)
+  }
+
+  @Test func `a bus without nodes is a sleeping car, which is probed at growing intervals`() throws {
+    var rig = try FramesRig(PetrolCar(.can11, Self.turned((.run, 0), (.off, 30))))
+    rig.run(for: 120 * .second)
+    #expect(
+      rig.status == "car-silent" && rig.fault?.hasPrefix("no CAN bus at the OBD connector") == true, "\(rig.status) \(rig.fault ?? "")")
+    let before = rig.sentFrames.count
+    rig.run(for: 300 * .second)
+    #expect(rig.sentFrames.count - before <= 40, "\(rig.sentFrames.count - before)")
+  }
+
+  @Test func `a car that is not used is no longer polled, so that it falls asleep`() throws {
+    var rig = try FramesRig(
+      PetrolCar(.can11, Self.turned((.run, 0), (.on, 60))),
+      pauseConditions: PauseConditions(probeInterval: 60 * .second, idleAfter: 120 * .second))
+    rig.run(for: 300 * .second)
+    #expect(rig.status == "parked", "\(rig.status) \(rig.fault ?? "")")
+    let before = rig.sentFrames.count
+    rig.run(for: 600 * .second)
+    #expect((5...40).contains(rig.sentFrames.count - before), "\(rig.sentFrames.count - before)")
+  }
+
+  @Test func `an adapter that rejects frames is a fault, and its channel is opened again`() throws {
+    var rig = try FramesRig(ElectricCar(.eGMP), faults: ["bus-off:@20:600000"])
+    rig.run(for: 22 * .second)
+    #expect(rig.statuses.contains("polling"))
+    rig.run(for: 60 * .second)
+    #expect(rig.sent("O").count >= 2 && rig.status == "polling", "\(rig.status) \(rig.fault ?? "") \(rig.faults)")
+  }
+
+  @Test func `a wrong bit rate has a remedy`() throws {
+    var rig = try FramesRig(ElectricCar(.eGMP), bitRate: 250_000)
+    rig.run(for: 5 * .second)
+    #expect(rig.status == "degraded" && rig.fault == "errors on the CAN bus; check bit-rate (250000), wiring and termination")
+    #expect(rig.sent("S").allSatisfy { $0.line == "S5" })
+  }
+
+  @Test func `an adapter that says nothing is reset`() throws {
+    var rig = try FramesRig()
+    rig.surroundings.isConnected = false
+    rig.disconnect()
+    rig.connect()
+    rig.run(for: 10 * .second)
+    #expect(rig.resets.first == FramesSession.silentMessage && rig.fault == FramesSession.silentMessage)
+  }
+
+  // MARK: The load of the bus
+
+  @Test(arguments: [0.3, 0.1]) func `requests use no more of the bus than permitted`(_ share: Double) throws {
+    var rig = try FramesRig(ElectricCar(.eGMP), rate: 0, maxLoad: share, isInstant: true)
+    rig.run(for: 5 * .second)
+    let before = rig.sent("t7E480322010100000000").count
+    rig.run(for: 10 * .second)
+    // 11 frames of at most 135 bits; the other requests use the rest.
+    let load = Double(rig.sent("t7E480322010100000000").count - before) * 11 * 135 / (10 * 500_000)
+    #expect(load <= share * 1.01 && load > share * 0.6, "\(load)")
+  }
+}

@@ -1,0 +1,50 @@
+// Cars behind a simulated CAN adapter (slcan), read by the real daemon over TCP and a pseudo-terminal.
+
+import Foundation
+import Testing
+
+extension EndToEnd {
+  @Suite("CAN adapters") struct CANTests {
+    /// A daemon with a car behind a CAN adapter.
+    private func car(_ rig: Rig, _ arguments: [String], on place: String = "slcan:tcp:127.0.0.1:0", options: String = "") throws -> String {
+      let program = try rig.start("vehiclesim", ["obd", "--on", place] + arguments)
+      try #require(wait { program.stdout.contains("\n") }, "the simulator prints nothing: \(program.stderr)")
+      let link = program.stdout.split(separator: "\n").first.map(String.init) ?? ""
+      try rig.write("[device.car]\nkind = \"obd\"\nlink = \"\(link)\"\nbit-rate = 500000\n\(options)\n")
+      _ = try rig.daemon()
+      return link
+    }
+
+    @Test(arguments: ["slcan:tcp:127.0.0.1:0", "slcan:pty"]) func `an electric car is polled at 20 Hz`(_ place: String) throws {
+      let rig = try Rig()
+      let link = try car(rig, [], on: place)
+      #expect(link.hasPrefix(place.hasSuffix("pty") ? "slcan:serial:/dev/pts/" : "slcan:tcp:127.0.0.1:"), "\(link)")
+      try #require(wait { rig.get("poll-rate").flatMap(Double.init).map { $0 > 19 } ?? false }, "\(rig.get("poll-rate") ?? "none")")
+      let status = rig.vehiclectl("status")
+      #expect(status.status == 0 && status.output.hasPrefix("car  polling"), "\(status)")
+      #expect(rig.get("vehicle") == "electric Hyundai or Kia (e-gmp)" && rig.get("protocol") == "ISO 15765-4 (CAN 11 bit, 500 kbit/s)")
+      #expect(rig.get("adapter") == "slcan V1013" && rig.get("state-of-charge-display") != nil && rig.get("odometer") != nil)
+      #expect(rig.vehiclectl("dtc").status == 0)
+    }
+
+    @Test func `trouble codes of several ECUs are read and cleared`() throws {
+      let rig = try Rig()
+      _ = try car(rig, ["--car", "petrol", "--key", "on@0"], options: "vehicle = \"generic\"")
+      try #require(wait { rig.get("mil") == "on" })
+      let codes = try rig.vehiclectl("dtc", "--json").json()["codes"] as? [[String: Any]] ?? []
+      #expect(codes.compactMap { $0["code"] as? String } == ["P0133", "P0171", "P0420", "P0715", "P1899-98", "U0121-87"])
+      let cleared = rig.vehiclectl("dtc", "clear", "--yes", "--json")
+      #expect((try cleared.json()["results"] as? [[String: Any]])?.compactMap { $0["result"] as? String } == ["cleared", "cleared"])
+    }
+
+    @Test func `a wrong bit rate is a fault with a remedy`() throws {
+      let rig = try Rig()
+      let program = try rig.start("vehiclesim", ["obd", "--on", "slcan:tcp:127.0.0.1:0"])
+      try #require(wait { program.stdout.contains("\n") })
+      let link = program.stdout.split(separator: "\n").first.map(String.init) ?? ""
+      try rig.write("[device.car]\nkind = \"obd\"\nlink = \"\(link)\"\nbit-rate = 250000\n")
+      _ = try rig.daemon()
+      #expect(wait { rig.vehiclectl("doctor").output.contains("check bit-rate (250000)") }, "\(rig.vehiclectl("doctor"))")
+    }
+  }
+}
