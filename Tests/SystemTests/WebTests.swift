@@ -363,10 +363,12 @@ extension EndToEnd {
       }
       #expect(wait { web.rig.get("ev.missed") != nil })
       sleep(2)
-      let (memory, missed) = (web.memory, web.rig.get("ev.missed"))
+      let count = { (name: String) in web.rig.get("ev.\(name)").flatMap { Int($0) } ?? 0 }
+      let (memory, missed, polls) = (web.memory, count("missed"), count("polls"))
       sleep(5)
       #expect(web.memory - memory < 4000, "\(memory) kB, then \(web.memory) kB")
-      #expect(web.rig.get("ev.missed") == missed)
+      // On a busy machine, some polls are late. If the browsers held up the daemon, nearly all would be missed.
+      #expect(count("polls") - polls > 50 && count("missed") - missed < 30)
       // What it reads later is merged: far fewer messages than there were changes.
       #expect(try sockets[0].json()["parameters"] != nil)
     }

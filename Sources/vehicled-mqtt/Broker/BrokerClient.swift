@@ -37,6 +37,8 @@ final class BrokerClient: EventSource {
   private let handle: (Event) -> Void
   private var state = State.waiting
   private var delay = RetryDelay(max: 60 * .second)
+  /// The delay after a connection that has ended.
+  private var quickDelay = RetryDelay(max: 5 * .second)
   /// Whether the next attempt uses MQTT 5.
   private var isCurrent = true
   /// Whether 3.1.1 is used because of silent attempts, which can have another cause.
@@ -106,6 +108,7 @@ final class BrokerClient: EventSource {
         state = .up(connection)
         silentAttempts = 0
         connectedAt = now
+        delay.reset()
         connection.subscribe()
         handle(.connected(limits))
       case .refused(let failure), .ended(let failure): return fail(failure, at: now)
@@ -132,15 +135,16 @@ final class BrokerClient: EventSource {
     case .up:
       if isGuess { (isCurrent, isGuess) = (true, false) }
       shortCount = now < connectedAt + Self.shortTime ? shortCount + 1 : 0
-      if shortCount == 0 { delay.reset() }
+      if shortCount == 0 { quickDelay.reset() }
       if shortCount >= Self.suspiciousCount {
         failure.description += "; check that no other client has the client ID \(options.clientID)"
       }
     case .waiting, .connecting: break
     }
+    let next = if case .up = state { quickDelay.next() } else { delay.next() }
     state = .waiting
     // Many vehicles lose the broker at the same time, and must not all come back at the same time.
-    let retry = now + Nanoseconds(Double(delay.next()) * Double.random(in: 0.5...1))
+    let retry = now + Nanoseconds(Double(next) * Double.random(in: 0.5...1))
     wake = retry
     handle(.disconnected(failure, retry: retry))
   }
