@@ -545,11 +545,12 @@ def left(bridge):
 
 
 def old_states(final, before, after):
-    """The live values that are not the final ones before a restart of the bridge, and those published after it that never were."""
+    """The live values that are neither the final ones nor absent before a restart of the bridge, and those published after it that never
+    were. At its end, the bridge publishes them as absent."""
     current = {f"vehicled/{device}/{name}": value["string"] for device, name, value in final}
     earliest = min(map(float, current.values())) / 1e3
     restarted = after["live"][len(before["live"]):]
-    return sum(before["states"].get(topic) != text for topic, text in current.items()) + sum(emission < earliest - 1e-4 for emission, _ in restarted)
+    return sum(before["states"].get(topic) not in (text, "None") for topic, text in current.items()) + sum(emission < earliest - 1e-4 for emission, _ in restarted)
 
 
 def run_kills(options):
