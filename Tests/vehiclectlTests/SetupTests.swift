@@ -36,6 +36,8 @@ import Varlink
     #expect(vesc.kind == "longboard" && vesc.isVESC)
     let board = try section(vesc, "longboard")
     #expect(board[0] == "[device.board]" && board[2].hasSuffix("304-if00?baud=115200\"") && board[3] == "protocol = \"vesc\"")
+    let adapter = try Candidate(url: "slcan:tcp:192.168.80.1:3333")
+    #expect(try section(adapter, "obd") == ["[device.car]", "kind = \"obd\"", "link = \"slcan:tcp:192.168.80.1:3333\""])
     let torq = Candidate(transport: "ble", address: "AA:BB:CC:00:11:22", name: "HMSoft", kind: "longboard")
     #expect(try section(torq, "longboard").suffix(2) == ["link = \"ble:HMSoft\"", "protocol = \"elcomm\""])
     let mirror = Candidate(transport: "ble", address: "AA:BB:CC:00:11:22", name: "ESP32-BLE-Server", kind: "mirror")
