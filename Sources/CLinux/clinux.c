@@ -4,10 +4,15 @@
 #include <sys/timex.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/can.h>
+#include <linux/can/error.h>
+#include <linux/can/raw.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/serial.h>
 #include <malloc.h>
+#include <net/if.h>
+#include <net/if_arp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -185,4 +190,33 @@ int clinux_network_changes(void) {
     return -error;
   }
   return fd;
+}
+
+int clinux_can_open(const char *interface) {
+  int fd = socket(AF_CAN, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, CAN_RAW);
+  if (fd < 0) return -errno;
+  struct ifreq request = {0};
+  strncpy(request.ifr_name, interface, sizeof request.ifr_name - 1);
+  can_err_mask_t errors = CAN_ERR_MASK & ~CAN_ERR_LOSTARB;
+  int error = 0;
+  if (ioctl(fd, SIOCGIFFLAGS, &request) < 0) {
+    error = errno;
+  } else if (!(request.ifr_flags & IFF_UP)) {
+    error = ENETDOWN;
+  } else if (ioctl(fd, SIOCGIFHWADDR, &request) < 0) {
+    error = errno;
+  } else if (request.ifr_hwaddr.sa_family != ARPHRD_CAN) {
+    error = EPROTONOSUPPORT;
+  } else if (ioctl(fd, SIOCGIFINDEX, &request) < 0) {
+    error = errno;
+  } else {
+    struct sockaddr_can address = {.can_family = AF_CAN, .can_ifindex = request.ifr_ifindex};
+    if (setsockopt(fd, SOL_CAN_RAW, CAN_RAW_ERR_FILTER, &errors, sizeof errors) < 0 ||
+        bind(fd, (struct sockaddr *)&address, sizeof address) < 0) {
+      error = errno;
+    }
+  }
+  if (error == 0) return fd;
+  close(fd);
+  return -error;
 }

@@ -51,6 +51,10 @@ void clinux_keep_memory(void);
 void clinux_return_memory(void);
 // Whether the wall clock is synchronised (adjtimex). 1 or 0, or -errno.
 int clinux_clock_is_synchronised(void);
+// Opens a non-blocking raw socket on a CAN interface, which also receives error frames, except reports of lost arbitration. Returns the
+// descriptor, or -errno (-ENODEV: no such interface, -ENETDOWN: it is down, -EAFNOSUPPORT: the kernel has no CAN, -EPROTONOSUPPORT: it is no
+// CAN interface).
+int clinux_can_open(const char *interface);
 // Opens a non-blocking netlink socket that receives the kernel's messages about links, addresses and routes of the network. It drops
 // messages when its buffer is full, instead of failing. Returns the descriptor, or -errno.
 int clinux_network_changes(void);

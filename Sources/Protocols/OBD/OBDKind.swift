@@ -1,11 +1,11 @@
 // The `obd` kind: links, options, and the construction of its protocol state machine, `OBDMachine`.
 
 extension Kind {
-  /// Cars through an ELM327 adapter, or a CAN adapter that speaks slcan.
+  /// Cars through an ELM327 adapter, or a CAN interface.
   public static let obd = Kind(
     name: "obd",
     summary: "A car with OBD-II, through an ELM327 or CAN adapter; electric Hyundai and Kia in detail",
-    links: [LinkRole(schemes: ["serial", "tcp", "ble", "slcan"], gatt: .elm327)],
+    links: [LinkRole(schemes: ["serial", "tcp", "ble", "slcan", "can"], gatt: .elm327)],
     options: [
       Option(
         "rate", ValueRule(.float, unit: "Hz", range: 0...1000), default: .float(20),
@@ -33,10 +33,10 @@ extension Kind {
         help: "Allow requests that are not read-only, which can change the state of the vehicle"),
       Option(
         bitRate, ValueRule(.int, unit: "bit/s", range: 10_000...1_000_000),
-        help: "Bit rate that a CAN adapter sets when it opens its channel, 500000 in most cars; without it, the adapter keeps its own"),
+        help: "Bit rate that a slcan adapter sets when its channel is opened, 500000 in most cars; for can: links, that of the interface"),
       Option(
         maxBusLoad, ValueRule(.int, unit: "%", range: 0...100), default: .int(30),
-        help: "Maximum share of the CAN bus for requests and their responses, over a CAN adapter; 0: no limit"),
+        help: "Maximum share of the CAN bus for requests and their responses, over slcan: and can: links; 0: no limit"),
     ],
     sections: [CustomSignal.section, PropertyOverride.section]
   ) { setup throws(OptionError) in
@@ -62,15 +62,17 @@ extension Kind {
         overrides: PropertyOverrides(overrides), pauseConditions: isReplay ? nil : pauseConditions)
     }
     let rate = setup.options[bitRate]?.number.map { Int($0) }
+    let maxLoad = (setup.options[maxBusLoad]?.number ?? 30) / 100
+    if link.hasPrefix("can:") { return machine(FramesSession(.socket(bitRate: rate), maxLoad: maxLoad)) }
     guard link.hasPrefix("slcan:") else {
-      if rate != nil { throw OptionError(bitRate, "bit-rate is for CAN adapters (slcan: links); remove it") }
+      if rate != nil { throw OptionError(bitRate, "bit-rate is for CAN interfaces (slcan: and can: links); remove it") }
       return machine(AdapterSession(link: link))
     }
     if let rate, SLCAN.setBitRate(rate) == nil {
       let rates = SLCAN.bitRates.map { "\($0)" }.joined(separator: ", ")
       throw OptionError(bitRate, "a slcan adapter has no bit rate \(rate); use one of \(rates)")
     }
-    return machine(FramesSession(bitRate: rate, maxLoad: (setup.options[maxBusLoad]?.number ?? 30) / 100))
+    return machine(FramesSession(.slcan(bitRate: rate), maxLoad: maxLoad))
   }
 
   private static let bitRate = "bit-rate"

@@ -39,7 +39,7 @@ struct Candidate: Equatable {
   init(url: String) throws(Failure) {
     let scheme = String(url.prefix { $0 != ":" })
     let path = LinkText.body(of: url)
-    guard ["ble", "serial", "tcp", "slcan", "replay"].contains(scheme), let path, !path.isEmpty else {
+    guard ["ble", "serial", "tcp", "slcan", "can", "replay"].contains(scheme), let path, !path.isEmpty else {
       throw .usage("\"\(url)\" is not a link; write serial:/dev/ttyUSB0, tcp:192.168.0.10:35000 or ble:Veepeak")
     }
     let isPort = scheme == "serial" && path.hasPrefix(Self.serialNames + "/")

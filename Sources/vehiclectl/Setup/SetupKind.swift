@@ -23,7 +23,7 @@ struct SetupKind: Sendable {
   var questions: [Question] = []
 
   static let all = [
-    SetupKind(name: "obd", schemes: ["serial", "tcp", "ble", "slcan"], deviceName: "car"),
+    SetupKind(name: "obd", schemes: ["serial", "tcp", "ble", "slcan", "can"], deviceName: "car"),
     SetupKind(
       name: "longboard", schemes: ["serial", "tcp", "ble"], deviceName: "board",
       questions: [

@@ -76,6 +76,14 @@ struct LinkParts {
     return (host, port)
   }
 
+  /// The body as the name of a network interface.
+  func interface() throws(LinkURLError) -> String {
+    guard (1...15).contains(body.count), body.allSatisfy(isNameByte), body.first != UInt8(ascii: ".") else {
+      throw LinkURLError(at: body.startIndex, "\(quoted(body)) is not the name of an interface; write \(scheme.form), as in can:can0")
+    }
+    return String(decoding: body, as: UTF8.self)
+  }
+
   /// The body as a BLE peer, with the keys of the query.
   func target() throws(LinkURLError) -> BLETarget {
     let name = try decoded(body)

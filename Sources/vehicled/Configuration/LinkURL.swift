@@ -13,6 +13,8 @@ enum LinkURL: Hashable, Sendable {
   case ble(BLETarget)
   /// A CAN adapter that speaks slcan, on a serial port or a TCP connection.
   indirect case slcan(over: LinkURL)
+  /// A CAN interface of the kernel.
+  case can(interface: String)
   /// A local port to which peers from this network connect. Only kinds open such links; they cannot be configured as a URL.
   case listening(host: String, port: Int, network: IPv4Network?)
   /// Replays a recording at `speed` times its original speed.
@@ -43,6 +45,7 @@ extension LinkURL {
     LinkScheme(name: "tcp", form: "tcp:HOST:PORT"),
     LinkScheme(name: "ble", form: "ble:NAME", keys: ["adapter", "service", "notify", "write", "response"]),
     LinkScheme(name: "slcan", form: "slcan:serial:/PATH[?baud=N] or slcan:tcp:HOST:PORT", keys: ["baud"]),
+    LinkScheme(name: "can", form: "can:INTERFACE"),
     LinkScheme(name: "replay", form: "replay:/PATH[?speed=N]", keys: ["speed"]),
   ]
   static let defaultBaud = 38400
@@ -58,6 +61,7 @@ extension LinkURL {
       let (host, port) = try parts.address()
       self = .tcp(host: host, port: port)
     case "ble": self = .ble(try parts.target())
+    case "can": self = .can(interface: try parts.interface())
     case "slcan": self = .slcan(over: try Self.carrier(of: parts))
     default:
       self = .replay(path: try parts.path(), speed: try parts.number("speed", in: 0.001...1_000_000) ?? 1)
@@ -74,7 +78,7 @@ extension LinkURL {
     switch carrier {
     case .serial(let path, let baud): return .serial(path: path, baud: baud ?? slcanBaud)
     case .tcp: return carrier
-    case .ble, .slcan, .listening, .replay: throw LinkURLError(at: offset, "write \(parts.scheme.form)")
+    case .ble, .slcan, .can, .listening, .replay: throw LinkURLError(at: offset, "write \(parts.scheme.form)")
     }
   }
 
@@ -84,7 +88,7 @@ extension LinkURL {
     case .serial(let path, _): "serial:\(path)"
     case .ble(let target) where target.match != .auto: "ble:\(target.match) at \(target.adapter)"
     case .slcan(let carrier): carrier.exclusiveID
-    case .ble, .tcp, .listening, .replay: nil
+    case .ble, .tcp, .can, .listening, .replay: nil
     }
   }
 
@@ -98,6 +102,7 @@ extension LinkURL {
     case .tcp: "tcp"
     case .ble: "ble"
     case .slcan: "slcan"
+    case .can: "can"
     case .listening: "listening"
     case .replay: "replay"
     }
@@ -116,6 +121,7 @@ extension LinkURL: CustomStringConvertible {
     case .tcp(let host, let port): "tcp:" + (host.contains(":") ? "[\(encoded(host))]" : host) + ":\(port)"
     case .listening(let host, let port, _): "listening:\(host):\(port)"
     case .slcan(let carrier): "slcan:\(carrier.text(encoded))"
+    case .can(let interface): "can:\(interface)"
     case .ble(let target): "ble:\(encoded(target.match.description))\(query(target))"
     case .replay(let path, let speed): "replay:\(encoded(path))" + (speed == 1 ? "" : "?speed=\(Value.text(speed))")
     }

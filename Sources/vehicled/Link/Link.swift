@@ -69,6 +69,7 @@ struct LinkOpener {
     case .tcp(let host, let port):
       ChannelLink.tcp(host: host, port: port, disconnectsUnresponsivePeer: role.disconnectsUnresponsivePeer, owner: owner)
     case .serial(let path, let baud): ChannelLink.serial(path: path, baud: baud, owner: owner)
+    case .can(let interface): ChannelLink.can(interface: interface, owner: owner)
     case .slcan(let carrier): open(carrier, for: owner, as: role)
     case .replay(let path, let speed): ReplayLink(path: path, speed: speed, disk: disk, owner: owner)
     case .listening(let host, let port, let network):
@@ -82,7 +83,7 @@ struct LinkOpener {
   @Loop func watch(_ url: LinkURL, as role: LinkRole, for client: AnyObject, _ changed: @escaping @Loop () -> Void) {
     switch url {
     case .serial(let path, _): PathWatcher.shared.watch(path, for: client, changed)
-    case .tcp, .listening: NetworkWatcher.shared.watch(for: client, changed)
+    case .tcp, .can, .listening: NetworkWatcher.shared.watch(for: client, changed)
     case .slcan(let carrier): watch(carrier, as: role, for: client, changed)
     case .ble(let target):
       blueZ.monitor.begin(for: client, on: BlueZ.path(ofAdapter: target.adapter)) { [blueZ] path in

@@ -46,7 +46,8 @@ extension FramesRig {
     disk: [String: [UInt8]] = [:]
   ) throws {
     let machine = VehicleMachine(
-      FramesSession(bitRate: bitRate, maxLoad: maxLoad), rate: rate, allowRaw: allowRaw, vehicle: vehicle, pauseConditions: pauseConditions)
+      FramesSession(.slcan(bitRate: bitRate), maxLoad: maxLoad), rate: rate, allowRaw: allowRaw, vehicle: vehicle,
+      pauseConditions: pauseConditions)
     self.init(machine, SLCANLink(SLCANAdapter(car: car, isInstant: isInstant, faults: try faults.map { try CANFault($0) })))
     start(restored: disk)
   }

@@ -205,6 +205,46 @@ import Testing
     #expect(rig.resets.first == FramesSession.silentMessage && rig.fault == FramesSession.silentMessage)
   }
 
+  // MARK: Arbitrary adapters
+
+  /// What an adapter may say: replies, frames that look like responses, and noise.
+  private static func input(_ random: inout SeededRandom) -> [UInt8] {
+    switch random.next() % 30 {
+    case 0: return [UInt8(random.next() % 2 == 0 ? 0x0D : 0x07)]
+    case 1: return Array("F\(random.next() % 10)\(random.next() % 10)\rz\r".utf8)
+    case 2: return (0..<Int(random.next() % 40)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+    default:
+      let identifiers: [UInt32] = [0x7E8, 0x7E9, 0x7EC, 0x7DF, 0x18DA_F110, 0x7D9]
+      var bytes = (0..<8).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+      bytes[0] = [3, 6, 7, 0x10, 0x10, 0x21, 0x22, 0x23, 0x30, 0x32][Int(random.next() % 10)]
+      let start = bytes[0] == 0x10 ? 2 : 1
+      bytes.replaceSubrange(
+        start..<start + 3, with: [[0x41, 0, 0xBE], [0x62, 1, 1], [0x7F, 0x22, 0x78], [0x7F, 1, 0x12]][Int(random.next() % 4)])
+      return SLCAN.text(of: CANFrame(CANIdentifier(identifiers[Int(random.next() % 6)]), bytes))
+    }
+  }
+
+  @Test(arguments: 0..<6) func `an arbitrary adapter makes the machine send only commands and requests to read`(_ seed: Int) throws {
+    var rig = try FramesRig(rate: [20, 0, 100][seed % 3], maxLoad: seed % 2 == 0 ? 0.3 : 0)
+    rig.surroundings.isConnected = false
+    rig.disconnect()
+    rig.connect()
+    var random = SeededRandom(seed: UInt64(seed))
+    for _ in 0..<2000 {
+      rig.give(.received(.main, Self.input(&random)))
+      rig.run(for: Nanoseconds(random.next() % 30) * .millisecond)
+      guard random.next() % 200 == 0 else { continue }
+      rig.disconnect()
+      rig.connect()
+    }
+    for (_, line) in rig.sentLines where !["C", "V", "S6", "O", "F"].contains(line) {
+      let frame = SLCANTests.frame(line)
+      let isRequest = frame.map { (1...7).contains($0[0]) && OBDQuery.readServices.contains($0[1]) } ?? false
+      #expect(isRequest || frame?[0] == 0x30, "\(line)")
+    }
+    #expect(rig.sentFrames.count > 10)
+  }
+
   // MARK: The load of the bus
 
   @Test(arguments: [0.3, 0.1]) func `requests use no more of the bus than permitted`(_ share: Double) throws {

@@ -10,6 +10,14 @@ import Testing
     return items
   }
 
+  /// The frame of a line without its CR; nil for any other line.
+  static func frame(_ line: String) -> CANFrame? {
+    var found: CANFrame?
+    var decoder = SLCANDecoder()
+    decoder.receive((line + "\r").utf8) { if case .frame(let frame) = $0 { found = frame } }
+    return found
+  }
+
   private func items(_ text: String) -> [SLCANDecoder.Item] {
     var decoder = SLCANDecoder()
     return items(text, &decoder)

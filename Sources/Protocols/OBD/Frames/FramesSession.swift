@@ -1,13 +1,29 @@
-// The lower half of the obd kind over a CAN adapter that speaks slcan: opens its channel, carries one request at a time as frames
-// (FramesExchange), asks why a request remains unanswered, and limits the load of the bus. There is nothing to retarget, because each frame
-// carries its address, and no voltage to measure.
+// The lower half of the obd kind over a CAN interface: an adapter that speaks slcan, whose channel it opens, or a socket of the kernel. It
+// carries one request at a time as frames (FramesExchange), finds out why a request remains unanswered, and limits the load of the bus.
+// There is nothing to retarget, because each frame carries its address, and no voltage to measure.
 //
 //   down ─ link up ─▶ opening ─▶ ready ─ the adapter rejects frames, or the bus is disturbed ─▶ resting ─▶ opening
+
+/// How frames reach the bus.
+enum FramesPort: Equatable, Sendable {
+  /// Through an adapter. `bitRate` in bit/s; nil: the adapter keeps its own.
+  case slcan(bitRate: Int?)
+  /// Through a socket of the kernel. `bitRate` is the rate to which the administrator has set the interface, if known.
+  case socket(bitRate: Int?)
+
+  var bitRate: Int? {
+    switch self {
+    case .slcan(let bitRate), .socket(let bitRate): bitRate
+    }
+  }
+}
 
 struct FramesSession: AdapterDialogue {
   static let silentMessage = "the CAN adapter does not respond; check its power, its baud rate, and that it speaks slcan"
   private static let noVoltageMessage = "a CAN adapter does not measure it"
   private static let rejectionMessage = "the CAN adapter sends no frames (bus-off); check wiring and bit-rate: reopening its channel"
+  private static let busOffMessage =
+    "the CAN interface is bus-off; check wiring and bit rate, and set restart-ms with ip link"
   private static let quietTime: Nanoseconds = 50 * .millisecond
   /// The time for the reply to a status query.
   private static let statusTimeout: Nanoseconds = 100 * .millisecond
@@ -19,12 +35,14 @@ struct FramesSession: AdapterDialogue {
   private enum State: Sendable {
     case down(String)
     case opening(SLCANOpening)
+    /// The socket is open, which the owner is notified of next.
+    case starting
     /// Requests of the owner are in flight or next.
     case ready
     case resting(until: Instant, String)
   }
 
-  private let bitRate: Int?
+  private let port: FramesPort
   private var state = State.down("link not up yet")
   private var decoder = SLCANDecoder()
   /// The request in flight.
@@ -45,24 +63,28 @@ struct FramesSession: AdapterDialogue {
   /// Whether the adapter does not reply to status queries.
   private var lacksStatus = false
   private var rejections = 0
+  /// What error frames of the kernel have reported since the request was sent.
+  private var reportedStatus: SLCANStatus = []
   /// The frames and the request of the last exchange, for messages.
   private var lastFrames: [CANFrame] = []
   private var lastCommand: [UInt8] = []
   /// The frames to send; storage that is reused.
   private var output: [CANFrame] = []
 
-  /// `bitRate` in bit/s; nil: the adapter keeps its own. `maxLoad`: the share of the bus that may be used, 0 to 1; 0: no limit.
-  init(bitRate: Int?, maxLoad: Double) {
-    self.bitRate = bitRate
-    load = BusLoad(maxLoad: maxLoad, bitRate: bitRate)
+  /// `maxLoad`: the share of the bus that may be used, 0 to 1; 0: no limit.
+  init(_ port: FramesPort, maxLoad: Double) {
+    self.port = port
+    load = BusLoad(maxLoad: maxLoad, bitRate: port.bitRate)
   }
+
+  private var isSocket: Bool { if case .socket = port { true } else { false } }
 
   // MARK: State
 
   var activity: AdapterActivity {
     switch state {
     case .down(let reason): .down(reason)
-    case .opening: .busy
+    case .opening, .starting: .busy
     case .ready: .ready
     case .resting(let until, let reason): .resting(until: until, reason)
     }
@@ -74,7 +96,7 @@ struct FramesSession: AdapterDialogue {
     switch state {
     case .opening(let opening): opening.deadline
     case .ready: exchange?.deadline ?? statusDeadline ?? pausedUntil
-    case .down, .resting: nil
+    case .down, .starting, .resting: nil
     }
   }
 
@@ -114,7 +136,7 @@ struct FramesSession: AdapterDialogue {
     endExchange()
     (decoder, rejections, pausedUntil) = (SLCANDecoder(), 0, nil)
     failures.reset()
-    state = .opening(SLCANOpening(bitRate: bitRate))
+    state = isSocket ? .starting : .opening(SLCANOpening(bitRate: port.bitRate))
   }
 
   private mutating func endExchange() { (exchange, statusDeadline) = (nil, nil) }
@@ -122,9 +144,16 @@ struct FramesSession: AdapterDialogue {
   // MARK: Commands
 
   mutating func sendNext(at now: Instant, _ effects: inout Effects) {
-    guard case .opening(var opening) = state else { return }
-    effects.send(.main, opening.next(at: now))
-    state = .opening(opening)
+    switch state {
+    case .opening(var opening):
+      effects.send(.main, opening.next(at: now))
+      state = .opening(opening)
+    case .starting:
+      traits = .frameInterface("SocketCAN")
+      // The owner takes the event in the next turn.
+      (state, event, pausedUntil) = (.ready, .ready, now)
+    case .down, .ready, .resting: break
+    }
   }
 
   mutating func beginSetup(at now: Instant, _ effects: inout Effects) {
@@ -135,16 +164,20 @@ struct FramesSession: AdapterDialogue {
   mutating func send(_ command: AdapterCommand, timeout: Nanoseconds, at now: Instant, _ effects: inout Effects) {
     // A CAN adapter takes no commands of clients; they are rejected before they come here.
     guard case .ready = state, case .request(let request) = command else { return }
-    lastCommand = request.text
+    (lastCommand, reportedStatus) = (request.text, [])
     exchange = FramesExchange(request, at: now)
     exchange?.appendDue(to: &output, at: now)
     flush(&effects)
     conclude(at: now, &effects)
   }
 
-  /// Sends the frames in `output`, in one write.
+  /// Sends the frames in `output`: to an adapter in one write, to a socket each in its own.
   private mutating func flush(_ effects: inout Effects) {
     guard !output.isEmpty else { return }
+    if isSocket {
+      for frame in output { effects.send(.main, SocketCAN.bytes(of: frame)) }
+      return output.removeAll(keepingCapacity: true)
+    }
     var text: [UInt8] = []
     text.reserveCapacity(output.count * 27)
     for frame in output { SLCAN.append(frame, to: &text) }
@@ -181,11 +214,19 @@ struct FramesSession: AdapterDialogue {
 
   mutating func receive(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) -> AdapterArrival {
     hasResponded = true
+    if isSocket {
+      SocketCAN.decode(bytes) { receive(.frame($0), at: now, &effects) }
+      return finishInput(at: now, &effects)
+    }
     // The decoder is out of `self` while it passes on its items, which change `self`.
     var decoder = SLCANDecoder()
     swap(&decoder, &self.decoder)
     decoder.receive(bytes) { receive($0, at: now, &effects) }
     swap(&decoder, &self.decoder)
+    return finishInput(at: now, &effects)
+  }
+
+  private mutating func finishInput(at now: Instant, _ effects: inout Effects) -> AdapterArrival {
     flush(&effects)
     conclude(at: now, &effects)
     var arrival = AdapterArrival()
@@ -202,6 +243,7 @@ struct FramesSession: AdapterDialogue {
     }
     guard case .ready = state else { return }
     switch item {
+    case .frame(let frame) where frame.kind == .error: errorReported(frame, at: now)
     case .frame(let frame):
       exchange?.receive(frame, &output, at: now)
       // The next frames can belong to another request.
@@ -216,6 +258,14 @@ struct FramesSession: AdapterDialogue {
     case .queued: rejections = 0
     case .accepted, .rejected, .status, .identity: break
     }
+  }
+
+  /// Handles an error frame of the kernel.
+  private mutating func errorReported(_ frame: CANFrame, at now: Instant) {
+    reportedStatus.formUnion(frame.errorStatus)
+    guard frame.errorClasses.contains(.busOff) else { return }
+    endExchange()
+    event = .needs(.rest(until: now &+ Self.restTime, Self.busOffMessage))
   }
 
   mutating func expire(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
@@ -234,7 +284,7 @@ struct FramesSession: AdapterDialogue {
         flush(&effects)
         conclude(at: now, &effects)
       }
-    case .down, .resting: break
+    case .down, .starting, .resting: break
     }
     return takeEvent(&values, &effects)
   }
@@ -305,11 +355,12 @@ struct FramesSession: AdapterDialogue {
 
   /// Ends the exchange without messages, and asks the adapter for the reason.
   private mutating func queryStatus(at now: Instant, _ effects: inout Effects) {
-    guard hasResponded else {
+    guard hasResponded || isSocket else {
       endExchange()
       return event = .needs(.giveUp(Self.silentMessage))
     }
     finish(.status(.noData), at: now)
+    if isSocket { return statusReceived(reportedStatus, at: now) }
     guard !lacksStatus else { return statusReceived(nil, at: now) }
     event = .none
     statusDeadline = now &+ Self.statusTimeout
@@ -328,7 +379,7 @@ struct FramesSession: AdapterDialogue {
       // No other node acknowledges the frames.
       outcome = .status(.canError)
     } else if status.contains(.busError) {
-      let rate = bitRate.map { " (\($0))" } ?? ""
+      let rate = port.bitRate.map { " (\($0))" } ?? ""
       event = .needs(.rest(until: now &+ Self.restTime, "errors on the CAN bus; check bit-rate\(rate), wiring and termination"))
     } else if !status.isDisjoint(with: [.receiveQueueFull, .dataOverrun]) {
       outcome = .status(.bufferFull)

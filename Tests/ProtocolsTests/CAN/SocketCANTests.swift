@@ -1,0 +1,117 @@
+// The frames of the kernel, and a car behind a CAN socket. The simulated adapter stands for the kernel: its lines are converted to frames.
+
+import MachineTesting
+import Testing
+
+@testable import Peers
+@testable import Protocols
+
+/// A socket of the kernel with a simulated car on its bus.
+struct SocketLink: LinkedSurroundings {
+  private var link: PeerLink<SLCANAdapter>
+  private var decoder = SLCANDecoder()
+  private(set) var sends: [[UInt8]] = []
+
+  init(_ adapter: SLCANAdapter) { link = PeerLink(adapter) }
+
+  var nextWake: Instant? { link.nextWake }
+  mutating func wake(at now: Instant) -> [Input] { frames(link.wake(at: now)) }
+  mutating func change(_ state: LinkState, at now: Instant) -> [Input] {
+    let inputs = link.change(state, at: now)
+    _ = link.give(.received(.main, SLCAN.open), at: now)
+    return inputs
+  }
+  mutating func started(at now: Instant) -> [Input] {
+    link.give(.started(restored: [:], wall: WallTime(microseconds: 0)), at: now) + change(.up(maximumSend: nil), at: now)
+  }
+
+  mutating func perform(_ effect: Effect, at now: Instant) -> [Input]? {
+    if case .resetLink = effect { return [] }
+    guard case .send(_, let bytes, _, _) = effect else { return nil }
+    sends.append(bytes)
+    var text: [UInt8] = []
+    SocketCAN.decode(bytes) { SLCAN.append($0, to: &text) }
+    return frames(link.perform(.send(.main, text, nil, secret: false), at: now) ?? [])
+  }
+
+  /// Each line of the adapter as a read of one frame.
+  private mutating func frames(_ inputs: [Input]) -> [Input] {
+    var result: [Input] = []
+    for input in inputs {
+      guard case .received(let name, let bytes) = input else {
+        result.append(input)
+        continue
+      }
+      decoder.receive(bytes) { if case .frame(let frame) = $0 { result.append(.received(name, SocketCAN.bytes(of: frame))) } }
+    }
+    return result
+  }
+}
+
+typealias SocketRig = Host<VehicleMachine<FramesSession>, SocketLink>
+
+extension SocketRig {
+  init(_ car: any Car) {
+    let session = FramesSession(.socket(bitRate: nil), maxLoad: 0.3)
+    self.init(VehicleMachine(session, pauseConditions: PauseConditions()), SocketLink(SLCANAdapter(car: car)))
+    start()
+  }
+
+  /// Delivers an error frame of the kernel.
+  mutating func deliverError(_ classes: UInt32, _ bytes: [UInt8] = Array(repeating: 0, count: 8)) {
+    let word = classes | 0x2000_0000
+    give(.received(.main, withUnsafeBytes(of: word) { Array($0) } + [8, 0, 0, 0] + bytes))
+  }
+}
+
+@Suite struct SocketCANTests {
+  @Test func `random frames survive the kernel's form`() {
+    var random = SeededRandom(seed: 26)
+    for _ in 0..<1000 {
+      let frames = (0..<3).map { _ in CANFrame.random(&random) }
+      var found: [CANFrame] = []
+      SocketCAN.decode(frames.flatMap(SocketCAN.bytes)) { found.append($0) }
+      #expect(found == frames)
+    }
+  }
+
+  @Test func `truncated and impossible frames are dropped, and error frames keep their classes`() {
+    var found: [CANFrame] = []
+    let frame = SocketCAN.bytes(of: CANFrame("7E8#0641"))
+    SocketCAN.decode(Array(frame.dropLast())) { found.append($0) }
+    SocketCAN.decode([0xE8, 7, 0, 0, 9] + frame.dropFirst(5)) { found.append($0) }
+    #expect(found.isEmpty)
+    SocketCAN.decode([0x44, 0, 0, 0x20, 8, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0]) { found.append($0) }
+    #expect(
+      found.first?.kind == .error && found.first?.errorClasses == [.controller, .busOff] && found.first?.errorStatus == .errorPassive)
+  }
+
+  @Test(arguments: [CarModel.eGMP, .petrol, .petrol29]) func `a car is polled through a socket, one frame in each write`(_ model: CarModel)
+  {
+    var rig = SocketRig(model.car())
+    rig.run(for: 20 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && rig.text("adapter") == "SocketCAN")
+    #expect(rig.number("rpm") != nil && rig.number("speed") != nil && rig.number("poll-rate").map { $0 > 19 } ?? false)
+    #expect(rig.sends.allSatisfy { $0.count == SocketCAN.frameLength })
+  }
+
+  @Test func `bus-off is a fault, and polling resumes`() {
+    var rig = SocketRig(ElectricCar(.eGMP))
+    rig.run(for: 5 * .second)
+    rig.deliverError(0x40)
+    #expect(rig.status == "degraded" && rig.fault?.hasPrefix("the CAN interface is bus-off") == true)
+    rig.run(for: 15 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil)
+  }
+
+  @Test func `missing acknowledgement is a sleeping car, and errors of the bus are a fault`() {
+    for (classes, status) in [(0x20, "car-silent"), (0x88, "degraded")] as [(UInt32, String)] {
+      var rig = SocketRig(PetrolCar(.can11, Ignition([.init(.run, at: 0), .init(.off, at: 0)])))
+      for _ in 0..<200 {
+        rig.run(for: 50 * .millisecond)
+        rig.deliverError(classes)
+      }
+      #expect(rig.status == status, "\(rig.status) \(rig.fault ?? "")")
+    }
+  }
+}
