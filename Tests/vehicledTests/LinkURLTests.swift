@@ -20,6 +20,7 @@ import Testing
     ("slcan:serial:/dev/ttyACM0", .slcan(over: .serial(path: "/dev/ttyACM0", baud: 115_200))),
     ("slcan:serial:/dev/ttyUSB0?baud=1000000", .slcan(over: .serial(path: "/dev/ttyUSB0", baud: 1_000_000))),
     ("slcan:tcp:192.168.80.1:3333", .slcan(over: .tcp(host: "192.168.80.1", port: 3333))),
+    ("slcan:replay:/ride?speed=10", .slcan(over: .replay(path: "/ride", speed: 10))),
     ("can:can0", .can(interface: "can0")),
     ("ble:Veepeak", .ble(BLETarget(match: .name("Veepeak")))),
     ("ble:aa:bb:cc:00:11:22", .ble(BLETarget(match: .address("AA:BB:CC:00:11:22")))),

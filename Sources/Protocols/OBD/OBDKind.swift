@@ -47,7 +47,7 @@ extension Kind {
     if let first = problems.first { throw first }
     let choice = VehicleChoice(rawValue: setup.options["vehicle"]?.text ?? "") ?? .auto
     // A recording contains only the answers to its own requests, so no other requests are sent in the gaps.
-    let isReplay = setup.links[.main]?.hasPrefix("replay:") ?? false
+    let isReplay = ["replay:", "slcan:replay:"].contains { setup.links[.main]?.hasPrefix($0) ?? false }
     let defaults = PauseConditions()
     let time = { (key: String) in setup.options[key]?.number.map { Nanoseconds($0 * 1e9) } }
     let pauseConditions = PauseConditions(

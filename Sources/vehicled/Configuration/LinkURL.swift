@@ -11,7 +11,7 @@ enum LinkURL: Hashable, Sendable {
   case serial(path: String, baud: Int?)
   case tcp(host: String, port: Int)
   case ble(BLETarget)
-  /// A CAN adapter that speaks slcan, on a serial port or a TCP connection.
+  /// A CAN adapter that speaks slcan, on a serial port or a TCP connection, or a recording of one.
   indirect case slcan(over: LinkURL)
   /// A CAN interface of the kernel.
   case can(interface: String)
@@ -44,7 +44,7 @@ extension LinkURL {
     LinkScheme(name: "serial", form: "serial:/PATH[?baud=N]", keys: ["baud"]),
     LinkScheme(name: "tcp", form: "tcp:HOST:PORT"),
     LinkScheme(name: "ble", form: "ble:NAME", keys: ["adapter", "service", "notify", "write", "response"]),
-    LinkScheme(name: "slcan", form: "slcan:serial:/PATH[?baud=N] or slcan:tcp:HOST:PORT", keys: ["baud"]),
+    LinkScheme(name: "slcan", form: "slcan:serial:/PATH[?baud=N] or slcan:tcp:HOST:PORT", keys: ["baud", "speed"]),
     LinkScheme(name: "can", form: "can:INTERFACE"),
     LinkScheme(name: "replay", form: "replay:/PATH[?speed=N]", keys: ["speed"]),
   ]
@@ -77,8 +77,8 @@ extension LinkURL {
     }
     switch carrier {
     case .serial(let path, let baud): return .serial(path: path, baud: baud ?? slcanBaud)
-    case .tcp: return carrier
-    case .ble, .slcan, .can, .listening, .replay: throw LinkURLError(at: offset, "write \(parts.scheme.form)")
+    case .tcp, .replay: return carrier
+    case .ble, .slcan, .can, .listening: throw LinkURLError(at: offset, "write \(parts.scheme.form)")
     }
   }
 
