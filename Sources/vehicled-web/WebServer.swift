@@ -70,6 +70,7 @@ final class WebServer {
     .members([
       "version": .string(Protocols.version), "observe": .bool(true),
       "control": .array(session.rights.control.sorted().map { .string($0) }),
+      "withheld": .array(session.withheld.sorted().map { .string($0) }),
       "history": .bool(sockets[.history].map { access($0, F_OK) == 0 } ?? false), "kiosk": .bool(session.rights.isKiosk),
     ])
   }

@@ -739,6 +739,48 @@ kiosk = true
         page.reload()
         page.wait_for_selector("tr[data-reference]")
 
+    def test_after_a_restart_a_page_observes_until_it_signs_in_again(self):
+        token = self.rig.directory / "phone.token"
+        token.write_text("fedcba9876543210fedcba9876543210\n")
+        token.chmod(0o600)
+        configuration = self.rig.directory / "phone.toml"
+        port = free_port()
+        configuration.write_text(f"""
+[web]
+listen = "127.0.0.1:{port}"
+daemon = "{self.rig.daemon_socket}"
+files = "{PAGE}"
+[token.phone]
+file = "{token}"
+control = ["phone"]
+""")
+        directory = self.rig.directory / "phone-run"
+        directory.mkdir()
+
+        def start():
+            self.rig.start("phone", "vehicled-web", "--config", configuration, environment={"RUNTIME_DIRECTORY": str(directory)})
+            wait(lambda: "serving" in self.rig.errors("phone"))
+
+        start()
+        context = browser.new_context()
+        self.addCleanup(context.close)
+        page = context.new_page()
+        link = f"http://127.0.0.1:{port}/#token=fedcba9876543210fedcba9876543210"
+        page.goto(link)
+        page.goto(f"http://127.0.0.1:{port}/#/device/phone")
+        expect(page.locator("#set-steps")).to_be_visible()
+        self.rig.end("phone")
+        expect(page.locator(".banner")).to_contain_text("No current values", timeout=15_000)
+        start()
+        expect(page.locator("#withheld")).to_contain_text("sign in again", timeout=15_000)
+        self.assertEqual(page.locator("#controls").count(), 0)
+        page.goto("about:blank")
+        page.goto(link)
+        page.wait_for_selector("nav a")
+        page.goto(f"http://127.0.0.1:{port}/#/device/phone")
+        expect(page.locator("#set-steps")).to_be_visible()
+        self.assertEqual(page.locator("#withheld").count(), 0)
+
     def test_policy_is_strict(self):
         policy = self.request("GET", "/")[2]["Content-Security-Policy"]
         self.assertIn("default-src 'none'", policy)

@@ -120,11 +120,16 @@ import Testing
     try #require(accepted(sessions.signIn("\(name)-0123456789abcdef0123456789", at: now)))
   }
 
-  @Test func `a session outlasts restarts, with the rights that its token has now`() throws {
+  @Test func `a session outlasts restarts, but only observes until the browser signs in again`() throws {
     let cookie = try signIn(service(["phone": Rights(control: ["ev"])], at: 0), at: 1)
     #expect(!SessionFile.text(stored.records).contains(cookie) && !SessionFile.text(stored.records).contains("phone-"))
-    #expect(service(["phone": Rights(control: ["ev"])], at: 2).session(cookie, at: 3)?.rights == Rights(control: ["ev"]))
-    #expect(service(["phone": Rights()], at: 4).session(cookie, at: 5)?.rights == Rights())
+    let restarted = service(["phone": Rights(control: ["ev"], isKiosk: true)], at: 2)
+    #expect(restarted.session(cookie, at: 3)?.rights == Rights(isKiosk: true) && restarted.session(cookie, at: 3)?.withheld == ["ev"])
+    let other = try signIn(restarted, at: 3)
+    #expect(restarted.session(other, at: 3)?.rights == Rights(control: ["ev"], isKiosk: true))
+    #expect(restarted.session(other, at: 3)?.withheld == [])
+    restarted.end(other, "signed out")
+    #expect(service(["phone": Rights()], at: 4).session(cookie, at: 5)?.withheld == [])
     let end = 1 + Session.lifetime * .second
     #expect(service(["phone": Rights()], at: 6).session(cookie, at: end - 1) != nil)
     #expect(service(["phone": Rights()], at: 6).session(cookie, at: end) == nil && stored.records.isEmpty)

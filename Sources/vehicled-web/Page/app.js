@@ -58,6 +58,11 @@ class App {
     return this.session.control?.includes(device) ?? true;
   }
 
+  // Whether the browser must sign in again to control the device, because the server has restarted.
+  isWithheld(device) {
+    return this.session.withheld?.includes(device) ?? false;
+  }
+
   async run() {
     this.#build();
     if (this.session.kiosk && !location.hash) history.replaceState(null, "", "#/kiosk");
@@ -73,10 +78,14 @@ class App {
     this.model.onchange = () => this.#schedule();
     this.model.onlost = async () => {
       // An outage of the server is no reason to end the session.
-      this.session = await this.#environment.openSession().catch((error) => {
+      const session = await this.#environment.openSession().catch((error) => {
         if (error instanceof SignedOut) throw error;
         return this.session;
       });
+      const isSame = JSON.stringify(session) === JSON.stringify(this.session);
+      this.session = session;
+      // The inputs depend on the rights.
+      if (!isSame) this.#navigate();
     };
     setInterval(() => this.#schedule(), 1000);
     this.#navigate();

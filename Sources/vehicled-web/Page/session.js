@@ -1,7 +1,7 @@
 // The session with vehicled-web: exchanges the token in the address for a cookie, and reads the rights of the session.
 
-// Returns `control`, the devices that the session may control (without it they are unknown, and the daemon decides); `history`, whether
-// there is a history service; and `kiosk`, whether to start with large gauges. Throws if there is no session.
+// Returns `control`, the devices that the session may control (without it they are unknown, and the daemon decides); `withheld`, those that
+// it may control after signing in again; `history`, whether there is a history service; and `kiosk`, whether to start with large gauges. Throws if there is no session.
 export async function openSession() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (token) {

@@ -63,7 +63,10 @@ export class DeviceView {
     replace(this.node,
       element("div", { class: "head" }, element("h1", {}, device.name), element("span", { class: "kind" }, device.kind), this.#state,
         isConnectable && this.#connect, this.#result),
-      element("div", {}, this.#problem, this.#links), stop, this.#groups, this.#all,
+      element("div", {}, this.#problem, this.#links),
+      this.#app.isWithheld(device.name) && element("p", { class: "help", id: "withheld" },
+        "vehicled-web has restarted, so this page only observes; to control the device, sign in again with the token"),
+      stop, this.#groups, this.#all,
       element("div", { class: "panels" }, this.#parts.map((part) => part.node)));
     this.#list(device);
   }

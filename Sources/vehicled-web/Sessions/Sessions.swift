@@ -41,7 +41,7 @@ final class Sessions {
   }
 
   /// `linkRights`: the rights of browsers that sign in with a printed link; nil to print none. `restored`: the sessions that were stored
-  /// before a restart. One whose token was removed or replaced meanwhile has ended; the others have the rights that their token has now.
+  /// before a restart. One whose token was removed or replaced meanwhile has ended; the others only observe.
   init(
     _ named: [NamedToken], linkRights: Rights?, restored: [SessionRecord] = [], at now: Instant, show: @escaping (Token) -> Void,
     store: @escaping ([SessionRecord]) -> Void = { _ in }
@@ -62,7 +62,7 @@ final class Sessions {
     let expiries = now + 1...now + Session.lifetime * .second
     for record in records.suffix(Self.maxCount) where expiries.contains(record.expiry) && entries[record.cookie] == nil {
       guard let rights = rights[record.token] else { continue }
-      entries[record.cookie] = Entry(session: Session(rights, expiry: record.expiry, at: now), token: record.token)
+      entries[record.cookie] = Entry(session: Session(restored: rights, expiry: record.expiry, at: now), token: record.token)
       order.append(record.cookie)
     }
     if order.count < records.count { save() }
