@@ -89,6 +89,17 @@ import Testing
     #expect(sessions.session(cookie, at: end) == nil && reasons == ["the session has expired"])
   }
 
+  @Test func `an open WebSocket ends with its session, though nothing presents the cookie`() throws {
+    let sessions = sessions()
+    let cookie = try #require(accepted(sessions.signIn(printed.tokens[0], at: 0)))
+    var reasons: [String] = []
+    try #require(sessions.session(cookie, at: 0)).add(printed) { reasons.append($0) }
+    sessions.endExpired(at: Session.lifetime * .second - 1)
+    #expect(reasons.isEmpty)
+    sessions.endExpired(at: Session.lifetime * .second)
+    #expect(reasons == ["the session has expired"])
+  }
+
   @Test func `signing out ends the session and closes its WebSockets`() throws {
     let sessions = sessions()
     let cookie = try #require(accepted(sessions.signIn(printed.tokens[0], at: 0)))

@@ -101,7 +101,7 @@ final class Sessions {
 
   /// Returns the cookie of the session.
   private func add(_ entry: Entry, at now: Instant) -> String {
-    for cookie in order where entries[cookie]?.session.isExpired(at: now) == true { remove(cookie, "the session has expired") }
+    endExpired(at: now)
     if order.count >= Self.maxCount { remove(order[0], "too many other browsers have signed in") }
     let token = Token.random()
     entries[token.hash] = entry
@@ -116,6 +116,13 @@ final class Sessions {
     guard session.isExpired(at: now) else { return session }
     end(cookie, "the session has expired")
     return nil
+  }
+
+  /// Ends the sessions that have expired, because their WebSockets may be open.
+  func endExpired(at now: Instant) {
+    let expired = order.filter { entries[$0]?.session.isExpired(at: now) == true }
+    for cookie in expired { remove(cookie, "the session has expired") }
+    if !expired.isEmpty { save() }
   }
 
   /// Ends a session and closes its WebSockets.
