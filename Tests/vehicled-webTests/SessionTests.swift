@@ -117,6 +117,39 @@ import Testing
     #expect(sessions.session(cookies[64], at: 100) != nil)
   }
 
+  @Test func `a browser that signs in again replaces its session`() throws {
+    let kiosk = Sessions.NamedToken(name: "kiosk", token: token("kiosk-kiosk-kiosk-kiosk"), rights: Rights())
+    let sessions = sessions([kiosk], link: Rights())
+    let phone = try #require(accepted(sessions.signIn(printed.tokens[0], at: 0)))
+    var cookie = try #require(accepted(sessions.signIn(kiosk.token.text, at: 0)))
+    var reasons: [String] = []
+    try #require(sessions.session(cookie, at: 0)).add(printed) { reasons.append($0) }
+    #expect(isRejected(sessions.signIn("wrong", replacing: cookie, at: 0)) && sessions.session(cookie, at: 0) != nil)
+    for _ in 0..<100 {
+      let next = try #require(accepted(sessions.signIn(kiosk.token.text, replacing: cookie, at: 1)))
+      #expect(sessions.session(cookie, at: 1) == nil && sessions.session(next, at: 1) != nil)
+      cookie = next
+    }
+    #expect(reasons == ["this browser has signed in again"] && sessions.session(phone, at: 1) != nil)
+  }
+
+  @Test func `too many sign-ins end sessions of the same token, and otherwise those without WebSockets`() throws {
+    let named = ["kiosk", "phone", "other"].map { name in
+      Sessions.NamedToken(name: name, token: token("\(name)-\(name)-\(name)-\(name)-\(name)"), rights: Rights())
+    }
+    let sessions = sessions(named, link: nil)
+    func add(_ index: Int) throws -> String { try #require(accepted(sessions.signIn(named[index].token.text, at: 0))) }
+    let phones = try [add(1), add(1)]
+    let kiosks = try (0..<100).map { _ in try add(0) }
+    #expect(phones.allSatisfy { sessions.session($0, at: 0) != nil })
+    #expect(kiosks.filter { sessions.session($0, at: 0) != nil } == kiosks.suffix(62))
+    // The first session of all has a WebSocket, the second has none.
+    try #require(sessions.session(phones[0], at: 0)).add(printed) { _ in }
+    let other = try add(2)
+    #expect(sessions.session(phones[0], at: 0) != nil && sessions.session(phones[1], at: 0) == nil)
+    #expect(sessions.session(other, at: 0) != nil)
+  }
+
   // MARK: Restarts
 
   private let stored = Stored()

@@ -78,7 +78,7 @@ class App {
     this.model.onchange = () => this.#schedule();
     this.model.onlost = async () => {
       // An outage of the server is no reason to end the session.
-      const session = await this.#environment.openSession().catch((error) => {
+      const session = await this.#reopenSession().catch((error) => {
         if (error instanceof SignedOut) throw error;
         return this.session;
       });
@@ -90,6 +90,17 @@ class App {
     setInterval(() => this.#schedule(), 1000);
     this.#navigate();
     await this.model.run();
+  }
+
+  async #reopenSession() {
+    try {
+      return await this.#environment.openSession();
+    } catch (error) {
+      if (!(error instanceof SignedOut)) throw error;
+      // Another tab may be signing in again, which replaces the session of this browser.
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      return this.#environment.openSession();
+    }
   }
 
   #build() {

@@ -43,6 +43,7 @@ final class Session {
 
   // MARK: WebSockets
 
+  var isConnected: Bool { !connections.isEmpty }
   var canConnect: Bool { connections.count < Self.maxConnections }
 
   /// `close` closes the connection for a reason.

@@ -3,7 +3,7 @@
 import Protocols
 
 final class Sessions {
-  /// The maximum number; the oldest one ends when there are more.
+  /// The maximum number. When there are more, one of the same token ends if there is any, or else one without WebSockets, the oldest first.
   private static let maxCount = 64
 
   /// A token in a file, which can be used any number of times.
@@ -76,13 +76,15 @@ final class Sessions {
       })
   }
 
-  /// Creates a session if the token is valid. At most 20 wrong tokens are accepted per minute; then all are rejected for a while.
-  func signIn(_ token: String, at now: Instant) -> SignIn {
+  /// Creates a session if the token is valid. `cookie`: that of the browser, whose session ends then, so that a kiosk that signs in with
+  /// each start has only one. At most 20 wrong tokens are accepted per minute; then all are rejected for a while.
+  func signIn(_ token: String, replacing cookie: String? = nil, at now: Instant) -> SignIn {
     guard failures.isOpen(at: now) else { return .limited }
     guard let (owner, entry) = entry(for: token, at: now) else {
       _ = failures.take(at: now)
       return .rejected
     }
+    if let cookie { remove(SecretHash(of: cookie.utf8), "this browser has signed in again") }
     return .accepted(owner: owner, cookie: add(entry, at: now))
   }
 
@@ -102,12 +104,22 @@ final class Sessions {
   /// Returns the cookie of the session.
   private func add(_ entry: Entry, at now: Instant) -> String {
     endExpired(at: now)
-    if order.count >= Self.maxCount { remove(order[0], "too many other browsers have signed in") }
+    if order.count >= Self.maxCount { remove(superfluous(entry.token), "too many other browsers have signed in") }
     let token = Token.random()
     entries[token.hash] = entry
     order.append(token.hash)
     save()
     return token.text
+  }
+
+  /// The session that ends in favour of a new one.
+  private func superfluous(_ token: SecretHash?) -> SecretHash {
+    let sameToken = order.filter { entries[$0]?.token == token }
+    for candidates in [sameToken, order] {
+      if let idle = candidates.first(where: { entries[$0]?.session.isConnected == false }) { return idle }
+      if let oldest = candidates.first { return oldest }
+    }
+    return order[0]
   }
 
   /// The session of a cookie, unless it has ended.
