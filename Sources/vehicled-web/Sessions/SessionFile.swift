@@ -45,9 +45,14 @@ struct SessionFile {
     return records
   }
 
-  /// Replaces the file. A failure is logged.
+  /// Replaces the file. After a failure, which is logged, there is none: the old one may contain a session that was signed out.
   func store(_ records: [SessionRecord]) {
     do throws(ValueError) { try Files.replace(path, with: Array(Self.text(records).utf8)) } catch {
+      guard unlink(path) == 0 || errno == ENOENT else {
+        let cause = errnoMessage(errno)
+        return logger.warning(
+          "\(error.description); cannot remove the old file: \(cause); sessions that have ended since are valid after the next restart")
+      }
       logger.warning("\(error.description); browsers must sign in again after the next restart")
     }
   }
