@@ -501,7 +501,18 @@ class Failures(PageTest):
         self.rig.vehiclectl("set", "phone.steps", "78")
         expect(steps).to_have_text("78")
 
-    def test_3_session_ended(self):
+    def test_3_history_started_later(self):
+        self.open("", "[data-device=phone]")
+        link = self.page.get_by_role("link", name="History", exact=True)
+        self.assertEqual(link.count(), 0)
+        self.rig.start_history('[history]\nrecord = ["phone"]\n')
+        self.page.get_by_role("link", name="Doctor", exact=True).click()
+        expect(link).to_be_visible()
+        expect(self.page.get_by_role("link", name="Doctor", exact=True)).to_have_attribute("aria-current", "page")
+        link.click()
+        expect(self.page.locator("main h1")).to_have_text("History")
+
+    def test_4_session_ended(self):
         self.open("", "[data-device=phone]")
         self.rig.end("web")
         expect(self.page.locator(".banner")).to_contain_text("No current values", timeout=15_000)

@@ -50,7 +50,7 @@ class App {
     this.#environment = environment;
     this.session = session;
     this.daemon = new Client(environment.open, "io.vehicled");
-    this.history = session.history ? new Client(environment.open, "io.vehicled.history") : null;
+    this.#findHistory();
     this.model = new Model(this.daemon);
   }
 
@@ -69,11 +69,13 @@ class App {
     addEventListener("hashchange", () => {
       this.#navigate();
       this.#main.focus({ preventScroll: true });
+      this.#refreshSession();
     });
     document.addEventListener("visibilitychange", () => {
       if (document.hidden) return;
       this.model.retry();
       this.#schedule();
+      this.#refreshSession();
     });
     this.model.onchange = () => this.#schedule();
     this.model.onlost = async () => {
@@ -82,14 +84,36 @@ class App {
         if (error instanceof SignedOut) throw error;
         return this.session;
       });
-      const isSame = JSON.stringify(session) === JSON.stringify(this.session);
-      this.session = session;
-      // The inputs depend on the rights.
-      if (!isSame) this.#navigate();
+      this.#take(session);
     };
+    // The server may have restarted since `onlost`.
+    this.model.onfound = () => this.#refreshSession();
     setInterval(() => this.#schedule(), 1000);
     this.#navigate();
     await this.model.run();
+  }
+
+  // Looks whether the rights have changed, or the history service was started or stopped.
+  async #refreshSession() {
+    const session = await this.#environment.openSession().catch(() => null);
+    if (session) this.#take(session);
+  }
+
+  #take(session) {
+    const [before, rights] = [this.session, ({ control, withheld }) => JSON.stringify([control, withheld])];
+    this.session = session;
+    const isFound = Boolean(session.history) !== Boolean(before.history);
+    if (isFound) {
+      this.#findHistory();
+      this.#build();
+    }
+    // The inputs of a device depend on the rights, and other views on the history. A device keeps what is typed and running otherwise.
+    if (rights(before) !== rights(session) || (isFound && !(this.#view instanceof DeviceView))) this.#navigate();
+    else if (isFound) this.#mark();
+  }
+
+  #findHistory() {
+    this.history = this.session.history ? new Client(this.#environment.open, "io.vehicled.history") : null;
   }
 
   async #reopenSession() {
@@ -121,20 +145,26 @@ class App {
   }
 
   #navigate() {
-    const [name = "", ...parts] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
+    const [name, ...parts] = address();
     const View = VIEWS[name] ?? OverviewView;
     this.#view?.close?.();
     this.#view = new View(this, ...parts);
     document.body.classList.toggle("bare", View === KioskView);
+    document.title = `${this.#view.title} – vehicled`;
+    this.#mark();
+    this.#main.replaceChildren(this.#view.node);
+    scrollTo(0, 0);
+    this.#draw();
+  }
+
+  // Marks the link of the current view.
+  #mark() {
+    const [name] = address();
     for (const link of this.#links) {
       const isCurrent = link.getAttribute("href") === `#/${name}` || (name === "device" && link.hash === "#/")
         || (name === "period" && link.hash === "#/history");
       link[isCurrent ? "setAttribute" : "removeAttribute"]("aria-current", "page");
     }
-    document.title = `${this.#view.title} – vehicled`;
-    this.#main.replaceChildren(this.#view.node);
-    scrollTo(0, 0);
-    this.#draw();
   }
 
   // Draws in the next frame, if the page is visible.
@@ -168,6 +198,9 @@ class App {
     if (news.length) setText(this.#announcer, news.join("; "));
   }
 }
+
+// The name of the view in the address, and what follows it.
+const address = () => location.hash.replace(/^#\/?/, "").split("/").map(decoded);
 
 // A part of the address; as it is if its escapes are invalid.
 function decoded(part) {

@@ -17,6 +17,8 @@ export class Model {
   onchange = () => {};
   // Called when the connection is lost, before the next attempt; may throw to end the attempts.
   onlost = async () => {};
+  // Called when there is a connection again.
+  onfound = () => {};
   #client;
   // The server's clock minus the page's, in seconds.
   #offset = Date.now() / 1000 - this.now;
@@ -90,6 +92,7 @@ export class Model {
       if (!names.includes(name)) this.devices.delete(name);
     }
     onFirst();
+    this.onfound();
   }
 
   #apply(reply) {
