@@ -609,6 +609,25 @@ class Live(PageTest):
         self.page.get_by_role("button", name="Continue").click()
         expect(number).to_have_text("99")
 
+    def test_clock_set_back(self):
+        self.open("plot/ev.value-a", ".plot")
+        number, start = self.page.locator(".legend .number"), time.time()
+        for second in range(60):
+            self.fake.send(changes=[reading("ev", "value-a", 5.0, "A", start + second)])
+        expect(number).to_have_text("5")
+        for index in range(3):
+            self.fake.send(changes=[reading("ev", "value-a", 7.0 + index, "A", start + 20 + index)])
+        expect(number).to_have_text("9")
+        self.assertEqual([line.split(",")[1] for line in self.csv()[-4:]], ["5", "7", "8", "9"])
+        # A value from before the clock was set does not give the clock.
+        old = reading("ev", "value-b", 1.0, "A", start - 5000, age=100)
+        self.fake.send(changes=[old, reading("ev", "value-a", 11.0, "A", start + 24)])
+        expect(number).to_have_text("11")
+        self.fake.send(changes=[old])
+        self.page.wait_for_timeout(400)
+        expect(number).to_have_text("11")
+        self.assert_no_problems()
+
     def test_picture_is_saved(self):
         self.open("plot/ev.value-a", ".plot")
         self.page.wait_for_timeout(200)
