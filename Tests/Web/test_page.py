@@ -609,6 +609,22 @@ class Live(PageTest):
         self.page.get_by_role("button", name="Continue").click()
         expect(number).to_have_text("99")
 
+    def test_paused_plot_stays_whole(self):
+        self.open("plot/ev.value-a", ".plot")
+        number, start = self.page.locator(".legend .number"), time.time()
+        for second in range(-40, 1):
+            self.fake.send(changes=[reading("ev", "value-a", float(second), "A", start + second)])
+        expect(number).to_have_text("0")
+        self.page.get_by_role("button", name="Pause").click()
+        before = self.csv()
+        self.assertGreater(len(before), 40)
+        for minute in range(1, 20):
+            self.fake.send(changes=[reading("ev", "value-a", 99.0, "A", start + 60 * minute)])
+        self.page.wait_for_timeout(300)
+        self.assertEqual(self.csv(), before)
+        self.page.get_by_role("button", name="Continue").click()
+        expect(number).to_have_text("99")
+
     def test_clock_set_back(self):
         self.open("plot/ev.value-a", ".plot")
         number, start = self.page.locator(".legend .number"), time.time()

@@ -40,6 +40,12 @@ export class Ring {
     this.#length += 1;
   }
 
+  copy() {
+    const copy = new Ring();
+    [copy.#times, copy.#values, copy.#start, copy.#length] = [this.#times.slice(), this.#values.slice(), this.#start, this.#length];
+    return copy;
+  }
+
   // Removes the samples after a time.
   dropAfter(time) {
     this.#length = this.index(time) + 1;
