@@ -652,6 +652,52 @@ class Live(PageTest):
         self.assertEqual(pathlib.Path(download.value.path()).read_bytes()[:4], b"\x89PNG")
 
 
+class Declaring(PageTest):
+    """A device that declares its schema again while the page shows it."""
+
+    @classmethod
+    def prepare(cls):
+        cls.properties = [
+            {"name": "steps", "type": "int", "writable": True, "motion": False, "help": "", "group": "health", "rank": 1},
+            {"name": "speed", "type": "float", "writable": False, "motion": False, "help": "", "group": "drive", "rank": 1, "unit": "km/h"},
+        ]
+        cls.actions = [{"name": "rates", "arguments": [{"name": "count", "type": "int", "optional": True, "secret": False, "help": ""}],
+                        "motion": False, "streams": False, "help": ""}]
+        link = {"name": "main", "url": "tcp:127.0.0.1:9", "state": "up", "since": 0}
+        device = {"name": "ev", "kind": "obd", "state": "polling", "links": [link], "readings": [reading("ev", "steps", 5), reading("ev", "speed", 1.5, "km/h")]}
+        cls.fake = FakeDaemon(cls.rig.daemon_socket, [cls.schema()], [device])
+        cls.addClassCleanup(cls.fake.close)
+        return cls.rig.start_web("--control", "ev")
+
+    @classmethod
+    def schema(cls, **changes):
+        return {"device": "ev", "kind": "obd", "properties": [cls.properties[0], cls.properties[1] | changes], "actions": cls.actions}
+
+    def test_inputs_and_a_recording_outlast_a_declaration(self):
+        self.open("device/ev", "#set-steps")
+        self.page.get_by_role("button", name="Start recording").click()
+        status = self.page.locator("#recording ~ .buttons .result")
+        expect(status).to_contain_text("1 lines")
+        self.page.locator("summary").click()
+        self.page.fill("#do-rates-count", "7")
+        self.page.fill("#set-steps", "42")
+        row = self.page.locator("[data-reference='ev.speed']")
+        row.evaluate("(row) => (row.isOld = true)")
+        self.fake.send(schemas=[self.schema()])
+        self.page.wait_for_timeout(300)
+        self.assertTrue(row.evaluate("(row) => row.isOld"))
+        self.fake.send(schemas=[self.schema(help="Another text")])
+        expect(row.locator("th")).to_have_attribute("title", "Another text")
+        expect(self.page.locator("#set-steps")).to_have_value("42")
+        expect(self.page.locator("#set-steps")).to_be_focused()
+        expect(self.page.locator("#do-rates-count")).to_have_value("7")
+        expect(status).to_contain_text("1 lines")
+        with self.page.expect_download() as download:
+            self.page.get_by_role("link", name="Overview").click()
+        self.assertEqual(pathlib.Path(download.value.path()).read_text(), '{"link":"main"}\n')
+        self.assert_no_problems()
+
+
 class Access(PageTest):
     """Who may use the server: only a signed-in browser, and only the server's own page in it."""
 
