@@ -388,6 +388,19 @@ link = "tcp:127.0.0.1:9"
         self.assertLess(step(part), step(whole))
         self.assertLess(self.moment(part[-1]) - self.moment(part[0]), 0.2 * (self.moment(whole[-1]) - self.moment(whole[0])))
 
+    def test_a_property_that_is_not_recorded_hides_no_other(self):
+        trip = next(trip for trip in self.rig.periods("ev") if not trip["open"])
+        start, end = trip["start"] // 1_000_000, trip["end"] // 1_000_000
+        self.open(f"plot/ev.speed,phone.steps/{start}/{end}", ".legend [data-reference='ev.speed']")
+        expect(self.page.locator(".buttons .result")).to_contain_text("phone.steps: phone has no recorded values")
+        self.wait_until_drawn()
+        self.open("plot/phone.steps", ".legend [data-reference='phone.steps']")
+        self.page.get_by_label("Range").select_option("1 day")
+        expect(self.page.locator(".buttons .result")).to_contain_text("phone.steps: phone has no recorded values")
+        self.assertNotIn("now", self.page.locator(".legend").text_content())
+        self.assertEqual(self.page.locator(".plot").count(), 0)
+        self.assert_no_problems()
+
     def test_track_of_a_trip(self):
         trip = wait(lambda: next(iter(self.rig.periods("gps")), None), 60)
         self.open(f"period/{trip['number']}", ".track")

@@ -184,15 +184,14 @@ export class PlotView {
   async #showRecorded(request) {
     const [start, end] = this.#range;
     setText(this.#status, "loading …");
-    try {
-      const traces = await bands(this.#app.history, this.#references, start, end, this.#charts.node.clientWidth);
-      if (request !== this.#request) return;
-      [this.#charts.start, this.#charts.end] = [start, end];
-      this.#charts.show(traces, { isLive: false });
-      setText(this.#status, `${dateAndTime(start * 1000)} to ${dateAndTime(end * 1000)}`);
-    } catch (error) {
-      if (request === this.#request) setText(this.#status, error.message);
-    }
+    // A live plot must not stay below the new range. Recorded values stay until there are others, so that zooming does not flicker.
+    if (this.#charts.traces.some((trace) => trace instanceof LiveTrace)) this.#charts.show([], { isLive: false });
+    const width = this.#charts.node.clientWidth;
+    const { traces, problems } = await bands(this.#app.history, this.#references, start, end, width);
+    if (request !== this.#request) return;
+    [this.#charts.start, this.#charts.end] = [start, end];
+    this.#charts.show(traces, { isLive: false });
+    setText(this.#status, [`${dateAndTime(start * 1000)} to ${dateAndTime(end * 1000)}`, ...problems].join("; "));
   }
 
   // Stores the samples of these rows for as long as a live plot can show; those of others only for a minute.
