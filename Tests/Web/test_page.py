@@ -711,6 +711,36 @@ class Declaring(PageTest):
         self.assert_no_problems()
 
 
+class Lists(PageTest):
+    """Lists, and series of properties that are folded into one row."""
+
+    @classmethod
+    def prepare(cls):
+        declare = lambda name, kind, unit: {"name": name, "type": kind, "writable": False, "motion": False, "help": "", "group": "temperatures", "rank": 2, "unit": unit}
+        names = [f"module-temperature-{number}" for number in range(1, 5)]
+        properties = [declare("strip", "list", "°C"), declare("short", "list", "km/h"), *(declare(name, "float", "°C") for name in names)]
+        readings = [reading("ev", "strip", ["0", "10", "?", "20", "30"], "°C"), reading("ev", "short", ["100", "?", "off"], "km/h"),
+                    *(reading("ev", name, 17.0 + index, "°C") for index, name in enumerate(names))]
+        device = {"name": "ev", "kind": "obd", "state": "polling", "links": [], "readings": readings}
+        cls.fake = FakeDaemon(cls.rig.daemon_socket, [{"device": "ev", "kind": "obd", "properties": properties, "actions": []}], [device])
+        cls.addClassCleanup(cls.fake.close)
+        return cls.rig.start_web()
+
+    def test_entries_are_converted_with_their_unit(self):
+        self.open("device/ev", ".cells")
+        expect(self.page.locator(".summary")).to_contain_text("0 – 30 °C, Δ 30 °C")
+        heights = lambda: self.page.locator(".cells span").evaluate_all("(bars) => bars.map((bar) => bar.style.height)")
+        before = heights()
+        self.page.get_by_label("Units").select_option("imperial")
+        expect(self.page.locator(".summary")).to_contain_text("5 values, 1 unreadable: 32 – 86 °F, Δ 54 °F")
+        self.assertEqual(heights(), before)
+        expect(self.page.locator("[data-reference='ev.short'] .number")).to_have_text("62.1; ?; off")
+        expect(self.page.locator("[data-reference='ev.short'] .unit")).to_have_text("mph")
+        self.page.get_by_label("Units").select_option("metric")
+        expect(self.page.locator("[data-reference='ev.short'] .number")).to_have_text("100; ?; off")
+        self.assert_no_problems()
+
+
 class Access(PageTest):
     """Who may use the server: only a signed-in browser, and only the server's own page in it."""
 

@@ -3,7 +3,7 @@
 
 import { element, setAttribute, setText } from "./dom.js";
 import { age, brief, fixed, rounded } from "./format.js";
-import { meaning, share } from "./row.js";
+import { isNumeric, meaning, share } from "./row.js";
 
 const MIN_SERIES = 3;
 const MIN_CELLS = 4;
@@ -152,7 +152,7 @@ class CellStrip {
     const version = this.#rows.map((row) => row.version).join();
     if (version === this.#version) return;
     this.#version = version;
-    const numbers = this.#rows.flatMap((row) => row.value ?? []).map((entry) => (entry === "?" ? NaN : Number(entry)));
+    const numbers = this.#rows.flatMap((row) => row.numbers);
     const known = numbers.filter(Number.isFinite).sort((left, right) => left - right);
     if (!known.length) {
       this.#summary.replaceChildren(`– ${this.#rows[0].reason}`);
@@ -192,7 +192,7 @@ class CellStrip {
 
 function isCells(row) {
   return Array.isArray(row.value) && row.value.length >= MIN_CELLS
-    && row.value.every((entry) => entry === "?" || (entry !== "" && Number.isFinite(Number(entry))));
+    && row.value.every((entry) => entry === "?" || isNumeric(entry));
 }
 
 // The only number between the hyphens of a name, and the texts around it; undefined if there is none or more than one.
