@@ -726,6 +726,21 @@ class Lists(PageTest):
         cls.addClassCleanup(cls.fake.close)
         return cls.rig.start_web()
 
+    def test_a_series_has_its_oldest_age_and_why_members_are_absent(self):
+        self.open("device/ev", "button.fold")
+        row = self.page.locator("tr", has=self.page.locator("button.fold"))
+        expect(row).to_contain_text("17 – 20 °C")
+        self.fake.send(changes=[reading("ev", "module-temperature-2", 18.0, "°C", time.time() - 300, age=300),
+                                reading("ev", "module-temperature-1", None, "not answered")])
+        expect(row.locator(".age")).to_have_text("5 min")
+        expect(row.locator("td").first).to_have_text("18 – 20 °C 3 of 4; not answered")
+        self.fake.send(changes=[reading("ev", f"module-temperature-{number}", None, "not answered") for number in range(1, 5)])
+        expect(row.locator("td").first).to_have_text(re.compile("^–\\s+not answered$"))
+        expect(row.locator(".age")).to_have_text("")
+        cut = row.evaluate("(row) => [...row.cells].filter((cell) => cell.scrollWidth > cell.clientWidth).length")
+        self.assertEqual(cut, 0)
+        self.assert_no_problems()
+
     def test_entries_are_converted_with_their_unit(self):
         self.open("device/ev", ".cells")
         expect(self.page.locator(".summary")).to_contain_text("0 – 30 °C, Δ 30 °C")
