@@ -3,7 +3,7 @@
 
 import { element, setText } from "./dom.js";
 import { Model } from "./model.js";
-import { SignedOut } from "./session.js";
+import { followLink, SignedOut } from "./session.js";
 import * as units from "./units.js";
 import { Client } from "./varlink.js";
 import { DeviceView } from "./view-device.js";
@@ -67,6 +67,7 @@ class App {
     this.#build();
     if (this.session.kiosk && !location.hash) history.replaceState(null, "", "#/kiosk");
     addEventListener("hashchange", () => {
+      if (followLink()) return;
       this.#navigate();
       this.#main.focus({ preventScroll: true });
       this.#refreshSession();
@@ -214,6 +215,7 @@ function decoded(part) {
 // Explains why there is no session, and where a link to open one comes from.
 function showSignedOut(error) {
   const isSignedOut = error instanceof SignedOut;
+  addEventListener("hashchange", followLink);
   document.body.replaceChildren(element("main", { class: "signed-out" },
     element("h1", {}, isSignedOut ? "Not signed in" : "The page cannot be shown"),
     element("p", { role: "alert" }, error.message),
