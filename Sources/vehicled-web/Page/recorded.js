@@ -6,8 +6,8 @@ import { exact, shownUnit } from "./units.js";
 
 const MAX_POINTS = 2000;
 
-// One trace for each reference (`device.property`), with an interval for each pixel column, and why others have none. Times in seconds since
-// the Unix epoch.
+// One trace for each reference (`device.property`), with an interval for each pixel column, and why others have none. Times in seconds
+// since the Unix epoch.
 export async function bands(history, references, start, end, columns) {
   const points = Math.min(MAX_POINTS, Math.max(100, Math.round(columns)));
   const results = await Promise.allSettled(references.map(async (reference, index) => {

@@ -10,8 +10,9 @@ export function followLink() {
   return isLink;
 }
 
-// Returns `control`, the devices that the session may control (without it they are unknown, and the daemon decides); `withheld`, those that
-// it may control after signing in again; `history`, whether there is a history service; and `kiosk`, whether to start with large gauges. Throws if there is no session.
+// Returns `control`, the devices that the session may control (without it they are unknown, and the daemon decides); `withheld`, those
+// that it may control after signing in again; `history`, whether there is a history service; and `kiosk`, whether to start with large
+// gauges. Throws if there is no session.
 export async function openSession() {
   const token = tokenInAddress();
   let problem = "this browser has no session";
