@@ -70,6 +70,7 @@ final class WebServer {
     .members([
       "version": .string(Protocols.version), "observe": .bool(true),
       "control": .array(session.rights.control.sorted().map { .string($0) }),
+      "withheld": .array(session.withheld.sorted().map { .string($0) }),
       "history": .bool(sockets[.history].map { access($0, F_OK) == 0 } ?? false), "kiosk": .bool(session.rights.isKiosk),
     ])
   }
@@ -78,7 +79,7 @@ final class WebServer {
     guard let token = JSON(String(buffer: request.body))?["token"]?.string else {
       return .text(.badRequest, "the body is not {\"token\": \"…\"}")
     }
-    switch sessions.signIn(token, at: SystemClock.boot) {
+    switch sessions.signIn(token, replacing: cookie(of: request), at: SystemClock.boot) {
     case .accepted(let owner, let cookie):
       logger.notice("a browser has signed in with \(owner)")
       return Reply(.noContent, ["Set-Cookie": setCookie(cookie, maxAge: Session.lifetime, request)])

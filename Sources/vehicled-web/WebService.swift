@@ -10,6 +10,9 @@ import Protocols
 import ServiceRuntime
 
 struct WebService {
+  /// How often sessions that have expired are looked for. A WebSocket makes no call after the expiry, but it may still receive replies.
+  private static let expiryInterval = TimeAmount.seconds(30)
+
   let configuration: WebConfiguration
   /// The rights of browsers that sign in with a printed link; nil to print none.
   let linkRights: Rights?
@@ -107,6 +110,10 @@ struct WebService {
       _ = write(STDOUT_FILENO, line, line.count)
     } store: {
       file?.store($0)
+    }
+    let expiring = NIOLoopBound(sessions, eventLoop: loop)
+    loop.scheduleRepeatedTask(initialDelay: Self.expiryInterval, delay: Self.expiryInterval) { _ in
+      expiring.value.endExpired(at: SystemClock.boot)
     }
     let metrics = metricsToken.map {
       MetricsPage($0, positions: configuration.metrics?.positions ?? [], daemon: configuration.daemon, loop: loop)

@@ -135,6 +135,8 @@ class FakeDaemon:
                         fake.watchers.append(self)
                 elif method == "Log":
                     self.reply({"parameters": {"records": []}, "continues": True})
+                elif method == "Record":
+                    self.reply({"parameters": {"line": '{"link":"main"}'}, "continues": True})
                 elif method in replies:
                     self.reply({"parameters": replies[method](call.get("parameters"))})
                 else:

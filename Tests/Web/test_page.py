@@ -388,6 +388,19 @@ link = "tcp:127.0.0.1:9"
         self.assertLess(step(part), step(whole))
         self.assertLess(self.moment(part[-1]) - self.moment(part[0]), 0.2 * (self.moment(whole[-1]) - self.moment(whole[0])))
 
+    def test_a_property_that_is_not_recorded_hides_no_other(self):
+        trip = next(trip for trip in self.rig.periods("ev") if not trip["open"])
+        start, end = trip["start"] // 1_000_000, trip["end"] // 1_000_000
+        self.open(f"plot/ev.speed,phone.steps/{start}/{end}", ".legend [data-reference='ev.speed']")
+        expect(self.page.locator(".buttons .result")).to_contain_text("phone.steps: phone has no recorded values")
+        self.wait_until_drawn()
+        self.open("plot/phone.steps", ".legend [data-reference='phone.steps']")
+        self.page.get_by_label("Range").select_option("1 day")
+        expect(self.page.locator(".buttons .result")).to_contain_text("phone.steps: phone has no recorded values")
+        self.assertNotIn("now", self.page.locator(".legend").text_content())
+        self.assertEqual(self.page.locator(".plot").count(), 0)
+        self.assert_no_problems()
+
     def test_track_of_a_trip(self):
         trip = wait(lambda: next(iter(self.rig.periods("gps")), None), 60)
         self.open(f"period/{trip['number']}", ".track")
@@ -501,7 +514,18 @@ class Failures(PageTest):
         self.rig.vehiclectl("set", "phone.steps", "78")
         expect(steps).to_have_text("78")
 
-    def test_3_session_ended(self):
+    def test_3_history_started_later(self):
+        self.open("", "[data-device=phone]")
+        link = self.page.get_by_role("link", name="History", exact=True)
+        self.assertEqual(link.count(), 0)
+        self.rig.start_history('[history]\nrecord = ["phone"]\n')
+        self.page.get_by_role("link", name="Doctor", exact=True).click()
+        expect(link).to_be_visible()
+        expect(self.page.get_by_role("link", name="Doctor", exact=True)).to_have_attribute("aria-current", "page")
+        link.click()
+        expect(self.page.locator("main h1")).to_have_text("History")
+
+    def test_4_session_ended(self):
         self.open("", "[data-device=phone]")
         self.rig.end("web")
         expect(self.page.locator(".banner")).to_contain_text("No current values", timeout=15_000)
@@ -598,12 +622,138 @@ class Live(PageTest):
         self.page.get_by_role("button", name="Continue").click()
         expect(number).to_have_text("99")
 
+    def test_paused_plot_stays_whole(self):
+        self.open("plot/ev.value-a", ".plot")
+        number, start = self.page.locator(".legend .number"), time.time()
+        for second in range(-40, 1):
+            self.fake.send(changes=[reading("ev", "value-a", float(second), "A", start + second)])
+        expect(number).to_have_text("0")
+        self.page.get_by_role("button", name="Pause").click()
+        before = self.csv()
+        self.assertGreater(len(before), 40)
+        for minute in range(1, 20):
+            self.fake.send(changes=[reading("ev", "value-a", 99.0, "A", start + 60 * minute)])
+        self.page.wait_for_timeout(300)
+        self.assertEqual(self.csv(), before)
+        self.page.get_by_role("button", name="Continue").click()
+        expect(number).to_have_text("99")
+
+    def test_clock_set_back(self):
+        self.open("plot/ev.value-a", ".plot")
+        number, start = self.page.locator(".legend .number"), time.time()
+        for second in range(60):
+            self.fake.send(changes=[reading("ev", "value-a", 5.0, "A", start + second)])
+        expect(number).to_have_text("5")
+        for index in range(3):
+            self.fake.send(changes=[reading("ev", "value-a", 7.0 + index, "A", start + 20 + index)])
+        expect(number).to_have_text("9")
+        self.assertEqual([line.split(",")[1] for line in self.csv()[-4:]], ["5", "7", "8", "9"])
+        # A value from before the clock was set does not give the clock.
+        old = reading("ev", "value-b", 1.0, "A", start - 5000, age=100)
+        self.fake.send(changes=[old, reading("ev", "value-a", 11.0, "A", start + 24)])
+        expect(number).to_have_text("11")
+        self.fake.send(changes=[old])
+        self.page.wait_for_timeout(400)
+        expect(number).to_have_text("11")
+        self.assert_no_problems()
+
     def test_picture_is_saved(self):
         self.open("plot/ev.value-a", ".plot")
         self.page.wait_for_timeout(200)
         with self.page.expect_download() as download:
             self.page.get_by_role("button", name="PNG").click()
         self.assertEqual(pathlib.Path(download.value.path()).read_bytes()[:4], b"\x89PNG")
+
+
+class Declaring(PageTest):
+    """A device that declares its schema again while the page shows it."""
+
+    @classmethod
+    def prepare(cls):
+        cls.properties = [
+            {"name": "steps", "type": "int", "writable": True, "motion": False, "help": "", "group": "health", "rank": 1},
+            {"name": "speed", "type": "float", "writable": False, "motion": False, "help": "", "group": "drive", "rank": 1, "unit": "km/h"},
+        ]
+        cls.actions = [{"name": "rates", "arguments": [{"name": "count", "type": "int", "optional": True, "secret": False, "help": ""}],
+                        "motion": False, "streams": False, "help": ""}]
+        link = {"name": "main", "url": "tcp:127.0.0.1:9", "state": "up", "since": 0}
+        device = {"name": "ev", "kind": "obd", "state": "polling", "links": [link], "readings": [reading("ev", "steps", 5), reading("ev", "speed", 1.5, "km/h")]}
+        cls.fake = FakeDaemon(cls.rig.daemon_socket, [cls.schema()], [device])
+        cls.addClassCleanup(cls.fake.close)
+        return cls.rig.start_web("--control", "ev")
+
+    @classmethod
+    def schema(cls, **changes):
+        return {"device": "ev", "kind": "obd", "properties": [cls.properties[0], cls.properties[1] | changes], "actions": cls.actions}
+
+    def test_inputs_and_a_recording_outlast_a_declaration(self):
+        self.open("device/ev", "#set-steps")
+        self.page.get_by_role("button", name="Start recording").click()
+        status = self.page.locator("#recording ~ .buttons .result")
+        expect(status).to_contain_text("1 lines")
+        self.page.locator("summary").click()
+        self.page.fill("#do-rates-count", "7")
+        self.page.fill("#set-steps", "42")
+        row = self.page.locator("[data-reference='ev.speed']")
+        row.evaluate("(row) => (row.isOld = true)")
+        self.fake.send(schemas=[self.schema()])
+        self.page.wait_for_timeout(300)
+        self.assertTrue(row.evaluate("(row) => row.isOld"))
+        self.fake.send(schemas=[self.schema(help="Another text")])
+        expect(row.locator("th")).to_have_attribute("title", "Another text")
+        expect(self.page.locator("#set-steps")).to_have_value("42")
+        expect(self.page.locator("#set-steps")).to_be_focused()
+        expect(self.page.locator("#do-rates-count")).to_have_value("7")
+        expect(status).to_contain_text("1 lines")
+        with self.page.expect_download() as download:
+            self.page.get_by_role("link", name="Overview").click()
+        self.assertEqual(pathlib.Path(download.value.path()).read_text(), '{"link":"main"}\n')
+        self.assert_no_problems()
+
+
+class Lists(PageTest):
+    """Lists, and series of properties that are folded into one row."""
+
+    @classmethod
+    def prepare(cls):
+        declare = lambda name, kind, unit: {"name": name, "type": kind, "writable": False, "motion": False, "help": "", "group": "temperatures", "rank": 2, "unit": unit}
+        names = [f"module-temperature-{number}" for number in range(1, 5)]
+        properties = [declare("strip", "list", "°C"), declare("short", "list", "km/h"), *(declare(name, "float", "°C") for name in names)]
+        readings = [reading("ev", "strip", ["0", "10", "?", "20", "30"], "°C"), reading("ev", "short", ["100", "?", "off"], "km/h"),
+                    *(reading("ev", name, 17.0 + index, "°C") for index, name in enumerate(names))]
+        device = {"name": "ev", "kind": "obd", "state": "polling", "links": [], "readings": readings}
+        cls.fake = FakeDaemon(cls.rig.daemon_socket, [{"device": "ev", "kind": "obd", "properties": properties, "actions": []}], [device])
+        cls.addClassCleanup(cls.fake.close)
+        return cls.rig.start_web()
+
+    def test_a_series_has_its_oldest_age_and_why_members_are_absent(self):
+        self.open("device/ev", "button.fold")
+        row = self.page.locator("tr", has=self.page.locator("button.fold"))
+        expect(row).to_contain_text("17 – 20 °C")
+        self.fake.send(changes=[reading("ev", "module-temperature-2", 18.0, "°C", time.time() - 300, age=300),
+                                reading("ev", "module-temperature-1", None, "not answered")])
+        expect(row.locator(".age")).to_have_text("5 min")
+        expect(row.locator("td").first).to_have_text("18 – 20 °C 3 of 4; not answered")
+        self.fake.send(changes=[reading("ev", f"module-temperature-{number}", None, "not answered") for number in range(1, 5)])
+        expect(row.locator("td").first).to_have_text(re.compile("^–\\s+not answered$"))
+        expect(row.locator(".age")).to_have_text("")
+        cut = row.evaluate("(row) => [...row.cells].filter((cell) => cell.scrollWidth > cell.clientWidth).length")
+        self.assertEqual(cut, 0)
+        self.assert_no_problems()
+
+    def test_entries_are_converted_with_their_unit(self):
+        self.open("device/ev", ".cells")
+        expect(self.page.locator(".summary")).to_contain_text("0 – 30 °C, Δ 30 °C")
+        heights = lambda: self.page.locator(".cells span").evaluate_all("(bars) => bars.map((bar) => bar.style.height)")
+        before = heights()
+        self.page.get_by_label("Units").select_option("imperial")
+        expect(self.page.locator(".summary")).to_contain_text("5 values, 1 unreadable: 32 – 86 °F, Δ 54 °F")
+        self.assertEqual(heights(), before)
+        expect(self.page.locator("[data-reference='ev.short'] .number")).to_have_text("62.1; ?; off")
+        expect(self.page.locator("[data-reference='ev.short'] .unit")).to_have_text("mph")
+        self.page.get_by_label("Units").select_option("metric")
+        expect(self.page.locator("[data-reference='ev.short'] .number")).to_have_text("100; ?; off")
+        self.assert_no_problems()
 
 
 class Access(PageTest):
@@ -652,6 +802,27 @@ class Access(PageTest):
         self.assertNotIn("token", page.url)
         page.goto(f"{self.address}?1#token=0123456789abcdef0123456789abcdef")
         expect(page.locator("[role=alert]")).to_contain_text("invalid")
+
+    def test_link_in_the_same_tab(self):
+        link = self.rig.start_web(name="same-tab")
+        other = browser.new_context()
+        self.addCleanup(other.close)
+        page = other.new_page()
+        page.goto(link.partition("#")[0])
+        expect(page.locator("h1")).to_have_text("Not signed in")
+        page.goto(link)
+        page.wait_for_selector("[data-device=phone]")
+        # The link was used, but the browser has a session. The server prints another link.
+        page.evaluate("window.isOld = true")
+        page.goto(link)
+        page.wait_for_function("!window.isOld")
+        page.wait_for_selector("[data-device=phone]")
+        self.assertNotIn("token", page.url)
+        page.evaluate("window.isOld = true")
+        page.goto(wait(lambda: next(iter(self.rig.output("same-tab").split()[1:]), None)))
+        page.wait_for_function("!window.isOld")
+        page.wait_for_selector("[data-device=phone]")
+        self.assertNotIn("token", page.url)
 
     def test_no_page_without_session(self):
         other = browser.new_context()
@@ -738,6 +909,47 @@ kiosk = true
         expect(page.locator(".banner")).to_be_hidden(timeout=15_000)
         page.reload()
         page.wait_for_selector("tr[data-reference]")
+
+    def test_after_a_restart_a_page_observes_until_it_signs_in_again(self):
+        token = self.rig.directory / "phone.token"
+        token.write_text("fedcba9876543210fedcba9876543210\n")
+        token.chmod(0o600)
+        configuration = self.rig.directory / "phone.toml"
+        port = free_port()
+        configuration.write_text(f"""
+[web]
+listen = "127.0.0.1:{port}"
+daemon = "{self.rig.daemon_socket}"
+files = "{PAGE}"
+[token.phone]
+file = "{token}"
+control = ["phone"]
+""")
+        directory = self.rig.directory / "phone-run"
+        directory.mkdir()
+
+        def start():
+            self.rig.start("phone", "vehicled-web", "--config", configuration, environment={"RUNTIME_DIRECTORY": str(directory)})
+            wait(lambda: "serving" in self.rig.errors("phone"))
+
+        start()
+        context = browser.new_context()
+        self.addCleanup(context.close)
+        page = context.new_page()
+        link = f"http://127.0.0.1:{port}/#token=fedcba9876543210fedcba9876543210"
+        page.goto(link)
+        page.goto(f"http://127.0.0.1:{port}/#/device/phone")
+        expect(page.locator("#set-steps")).to_be_visible()
+        self.rig.end("phone")
+        expect(page.locator(".banner")).to_contain_text("No current values", timeout=15_000)
+        start()
+        expect(page.locator("#withheld")).to_contain_text("sign in again", timeout=15_000)
+        self.assertEqual(page.locator("#controls").count(), 0)
+        page.goto(link)
+        page.wait_for_function("!location.hash")
+        page.goto(f"http://127.0.0.1:{port}/#/device/phone")
+        expect(page.locator("#set-steps")).to_be_visible()
+        self.assertEqual(page.locator("#withheld").count(), 0)
 
     def test_policy_is_strict(self):
         policy = self.request("GET", "/")[2]["Content-Security-Policy"]

@@ -41,6 +41,16 @@ import Testing
     #expect(file.load().isEmpty)
   }
 
+  @Test func `a file that cannot be replaced is removed, because sessions in it may have ended`() throws {
+    file.store([SessionRecord(cookie: SecretHash(of: "a".utf8), token: SecretHash(of: "b".utf8), expiry: 1)])
+    #expect(file.load().count == 1)
+    // A directory that is not empty is in the place of the temporary file.
+    try FileManager.default.createDirectory(atPath: directory.path + "/.sessions.new/x", withIntermediateDirectories: true)
+    file.store([])
+    #expect(file.load().isEmpty)
+    #expect(try names == [".sessions.new"])
+  }
+
   @Test func `a hash is the SHA-256 of a secret`() {
     #expect(SecretHash(of: "abc".utf8).text == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     #expect(SecretHash(stored: SecretHash(of: "abc".utf8).text) == SecretHash(of: "abc".utf8))

@@ -89,6 +89,17 @@ import Testing
     #expect(sessions.session(cookie, at: end) == nil && reasons == ["the session has expired"])
   }
 
+  @Test func `an open WebSocket ends with its session, though nothing presents the cookie`() throws {
+    let sessions = sessions()
+    let cookie = try #require(accepted(sessions.signIn(printed.tokens[0], at: 0)))
+    var reasons: [String] = []
+    try #require(sessions.session(cookie, at: 0)).add(printed) { reasons.append($0) }
+    sessions.endExpired(at: Session.lifetime * .second - 1)
+    #expect(reasons.isEmpty)
+    sessions.endExpired(at: Session.lifetime * .second)
+    #expect(reasons == ["the session has expired"])
+  }
+
   @Test func `signing out ends the session and closes its WebSockets`() throws {
     let sessions = sessions()
     let cookie = try #require(accepted(sessions.signIn(printed.tokens[0], at: 0)))
@@ -106,6 +117,39 @@ import Testing
     #expect(sessions.session(cookies[64], at: 100) != nil)
   }
 
+  @Test func `a browser that signs in again replaces its session`() throws {
+    let kiosk = Sessions.NamedToken(name: "kiosk", token: token("kiosk-kiosk-kiosk-kiosk"), rights: Rights())
+    let sessions = sessions([kiosk], link: Rights())
+    let phone = try #require(accepted(sessions.signIn(printed.tokens[0], at: 0)))
+    var cookie = try #require(accepted(sessions.signIn(kiosk.token.text, at: 0)))
+    var reasons: [String] = []
+    try #require(sessions.session(cookie, at: 0)).add(printed) { reasons.append($0) }
+    #expect(isRejected(sessions.signIn("wrong", replacing: cookie, at: 0)) && sessions.session(cookie, at: 0) != nil)
+    for _ in 0..<100 {
+      let next = try #require(accepted(sessions.signIn(kiosk.token.text, replacing: cookie, at: 1)))
+      #expect(sessions.session(cookie, at: 1) == nil && sessions.session(next, at: 1) != nil)
+      cookie = next
+    }
+    #expect(reasons == ["this browser has signed in again"] && sessions.session(phone, at: 1) != nil)
+  }
+
+  @Test func `too many sign-ins end sessions of the same token, and otherwise those without WebSockets`() throws {
+    let named = ["kiosk", "phone", "other"].map { name in
+      Sessions.NamedToken(name: name, token: token("\(name)-\(name)-\(name)-\(name)-\(name)"), rights: Rights())
+    }
+    let sessions = sessions(named, link: nil)
+    func add(_ index: Int) throws -> String { try #require(accepted(sessions.signIn(named[index].token.text, at: 0))) }
+    let phones = try [add(1), add(1)]
+    let kiosks = try (0..<100).map { _ in try add(0) }
+    #expect(phones.allSatisfy { sessions.session($0, at: 0) != nil })
+    #expect(kiosks.filter { sessions.session($0, at: 0) != nil } == kiosks.suffix(62))
+    // The first session of all has a WebSocket, the second has none.
+    try #require(sessions.session(phones[0], at: 0)).add(printed) { _ in }
+    let other = try add(2)
+    #expect(sessions.session(phones[0], at: 0) != nil && sessions.session(phones[1], at: 0) == nil)
+    #expect(sessions.session(other, at: 0) != nil)
+  }
+
   // MARK: Restarts
 
   private let stored = Stored()
@@ -120,11 +164,16 @@ import Testing
     try #require(accepted(sessions.signIn("\(name)-0123456789abcdef0123456789", at: now)))
   }
 
-  @Test func `a session outlasts restarts, with the rights that its token has now`() throws {
+  @Test func `a session outlasts restarts, but only observes until the browser signs in again`() throws {
     let cookie = try signIn(service(["phone": Rights(control: ["ev"])], at: 0), at: 1)
     #expect(!SessionFile.text(stored.records).contains(cookie) && !SessionFile.text(stored.records).contains("phone-"))
-    #expect(service(["phone": Rights(control: ["ev"])], at: 2).session(cookie, at: 3)?.rights == Rights(control: ["ev"]))
-    #expect(service(["phone": Rights()], at: 4).session(cookie, at: 5)?.rights == Rights())
+    let restarted = service(["phone": Rights(control: ["ev"], isKiosk: true)], at: 2)
+    #expect(restarted.session(cookie, at: 3)?.rights == Rights(isKiosk: true) && restarted.session(cookie, at: 3)?.withheld == ["ev"])
+    let other = try signIn(restarted, at: 3)
+    #expect(restarted.session(other, at: 3)?.rights == Rights(control: ["ev"], isKiosk: true))
+    #expect(restarted.session(other, at: 3)?.withheld == [])
+    restarted.end(other, "signed out")
+    #expect(service(["phone": Rights()], at: 4).session(cookie, at: 5)?.withheld == [])
     let end = 1 + Session.lifetime * .second
     #expect(service(["phone": Rights()], at: 6).session(cookie, at: end - 1) != nil)
     #expect(service(["phone": Rights()], at: 6).session(cookie, at: end) == nil && stored.records.isEmpty)

@@ -51,7 +51,9 @@ final class GatewayConnection: WebSocketOwner, ServiceOwner {
 
   func received(_ message: ByteBuffer) throws(CloseReason) {
     guard waiting.isEmpty, !calls.isFull else { return waiting.append(message) }
-    if let delay = session.takeCall(at: SystemClock.boot) {
+    let now = SystemClock.boot
+    if session.isExpired(at: now) { throw .refused("the session has expired") }
+    if let delay = session.takeCall(at: now) {
       waiting.append(message)
       return resume(after: delay)
     }

@@ -3,7 +3,7 @@
 
 import { element, setText } from "./dom.js";
 import { Model } from "./model.js";
-import { SignedOut } from "./session.js";
+import { followLink, SignedOut } from "./session.js";
 import * as units from "./units.js";
 import { Client } from "./varlink.js";
 import { DeviceView } from "./view-device.js";
@@ -50,7 +50,7 @@ class App {
     this.#environment = environment;
     this.session = session;
     this.daemon = new Client(environment.open, "io.vehicled");
-    this.history = session.history ? new Client(environment.open, "io.vehicled.history") : null;
+    this.#findHistory();
     this.model = new Model(this.daemon);
   }
 
@@ -58,29 +58,74 @@ class App {
     return this.session.control?.includes(device) ?? true;
   }
 
+  // Whether the browser must sign in again to control the device, because the server has restarted.
+  isWithheld(device) {
+    return this.session.withheld?.includes(device) ?? false;
+  }
+
   async run() {
     this.#build();
     if (this.session.kiosk && !location.hash) history.replaceState(null, "", "#/kiosk");
     addEventListener("hashchange", () => {
+      if (followLink()) return;
       this.#navigate();
       this.#main.focus({ preventScroll: true });
+      this.#refreshSession();
     });
     document.addEventListener("visibilitychange", () => {
       if (document.hidden) return;
       this.model.retry();
       this.#schedule();
+      this.#refreshSession();
     });
     this.model.onchange = () => this.#schedule();
     this.model.onlost = async () => {
       // An outage of the server is no reason to end the session.
-      this.session = await this.#environment.openSession().catch((error) => {
+      const session = await this.#reopenSession().catch((error) => {
         if (error instanceof SignedOut) throw error;
         return this.session;
       });
+      this.#take(session);
     };
+    // The server may have restarted since `onlost`.
+    this.model.onfound = () => this.#refreshSession();
     setInterval(() => this.#schedule(), 1000);
     this.#navigate();
     await this.model.run();
+  }
+
+  // Looks whether the rights have changed, or the history service was started or stopped.
+  async #refreshSession() {
+    const session = await this.#environment.openSession().catch(() => null);
+    if (session) this.#take(session);
+  }
+
+  #take(session) {
+    const [before, rights] = [this.session, ({ control, withheld }) => JSON.stringify([control, withheld])];
+    this.session = session;
+    const isFound = Boolean(session.history) !== Boolean(before.history);
+    if (isFound) {
+      this.#findHistory();
+      this.#build();
+    }
+    // The inputs of a device depend on the rights, and other views on the history. A device keeps what is typed and running otherwise.
+    if (rights(before) !== rights(session) || (isFound && !(this.#view instanceof DeviceView))) this.#navigate();
+    else if (isFound) this.#mark();
+  }
+
+  #findHistory() {
+    this.history = this.session.history ? new Client(this.#environment.open, "io.vehicled.history") : null;
+  }
+
+  async #reopenSession() {
+    try {
+      return await this.#environment.openSession();
+    } catch (error) {
+      if (!(error instanceof SignedOut)) throw error;
+      // Another tab may be signing in again, which replaces the session of this browser.
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      return this.#environment.openSession();
+    }
   }
 
   #build() {
@@ -101,20 +146,26 @@ class App {
   }
 
   #navigate() {
-    const [name = "", ...parts] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
+    const [name, ...parts] = address();
     const View = VIEWS[name] ?? OverviewView;
     this.#view?.close?.();
     this.#view = new View(this, ...parts);
     document.body.classList.toggle("bare", View === KioskView);
+    document.title = `${this.#view.title} – vehicled`;
+    this.#mark();
+    this.#main.replaceChildren(this.#view.node);
+    scrollTo(0, 0);
+    this.#draw();
+  }
+
+  // Marks the link of the current view.
+  #mark() {
+    const [name] = address();
     for (const link of this.#links) {
       const isCurrent = link.getAttribute("href") === `#/${name}` || (name === "device" && link.hash === "#/")
         || (name === "period" && link.hash === "#/history");
       link[isCurrent ? "setAttribute" : "removeAttribute"]("aria-current", "page");
     }
-    document.title = `${this.#view.title} – vehicled`;
-    this.#main.replaceChildren(this.#view.node);
-    scrollTo(0, 0);
-    this.#draw();
   }
 
   // Draws in the next frame, if the page is visible.
@@ -149,6 +200,9 @@ class App {
   }
 }
 
+// The name of the view in the address, and what follows it.
+const address = () => location.hash.replace(/^#\/?/, "").split("/").map(decoded);
+
 // A part of the address; as it is if its escapes are invalid.
 function decoded(part) {
   try {
@@ -161,6 +215,7 @@ function decoded(part) {
 // Explains why there is no session, and where a link to open one comes from.
 function showSignedOut(error) {
   const isSignedOut = error instanceof SignedOut;
+  addEventListener("hashchange", followLink);
   document.body.replaceChildren(element("main", { class: "signed-out" },
     element("h1", {}, isSignedOut ? "Not signed in" : "The page cannot be shown"),
     element("p", { role: "alert" }, error.message),

@@ -92,6 +92,7 @@ export class Charts {
 
   // All plots below each other in one picture.
   async savePNG() {
+    if (!this.#plots.length) return;
     const background = getComputedStyle(document.body).backgroundColor;
     const pictures = await Promise.all(this.#plots.map(async (plot) => createImageBitmap(await plot.picture(background))));
     const canvas = element("canvas", { width: Math.max(...pictures.map((picture) => picture.width)),

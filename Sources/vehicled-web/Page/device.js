@@ -18,6 +18,8 @@ export class Device {
   fault;
   #byName = new Map();
   #declared = [];
+  // The schema as text.
+  #schema = "";
 
   constructor(name) {
     this.name = name;
@@ -28,6 +30,9 @@ export class Device {
   }
 
   declare(schema) {
+    const text = JSON.stringify(schema);
+    if (text === this.#schema) return;
+    this.#schema = text;
     this.#declared = schema.properties;
     this.actions = schema.actions;
     const declared = new Map(schema.properties.map((property) => [property.name, property]));

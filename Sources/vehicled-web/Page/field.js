@@ -2,7 +2,7 @@
 
 import { element } from "./dom.js";
 import { range } from "./format.js";
-import { entered, shown, shownUnit } from "./units.js";
+import { entered, isConverted, shown, shownUnit } from "./units.js";
 
 // An input for `declaration` (type, unit, minimum, maximum, choices, secret, optional), with the label `name`.
 export class Field {
@@ -46,6 +46,12 @@ export class Field {
     if (document.activeElement !== this.input && this.input.value !== text) this.input.value = text;
   }
 
+  // An entry of a list, as the daemon expects it.
+  #entered(entry) {
+    const { unit } = this.#declaration;
+    return isConverted(unit) && Number.isFinite(Number(entry)) ? String(entered(Number(entry), unit)) : entry;
+  }
+
   // The entered value as in the contract; undefined if the field is empty and may be.
   get value() {
     const text = this.input.value;
@@ -55,7 +61,7 @@ export class Field {
       case "bool": return { bool: text === "on" };
       case "int": return { int: Math.round(entered(Number(text), unit)) };
       case "float": return { float: entered(Number(text), unit) };
-      case "list": return { list: text.split(",").map((entry) => entry.trim()).filter(Boolean) };
+      case "list": return { list: text.split(",").map((entry) => entry.trim()).filter(Boolean).map((entry) => this.#entered(entry)) };
       default: return { string: text };
     }
   }

@@ -6,6 +6,10 @@ const MIN_PAUSE = 250;
 const MAX_PAUSE = 4000;
 // The daemon sends at least a heartbeat every 10 s.
 const MAX_SILENCE = 25;
+// A reading that is older than this, in seconds, may have been measured before the server's clock was set.
+const MAX_CLOCK_AGE = 2;
+// A clock that goes back by more than this, in seconds, was set.
+const MIN_STEP = 2;
 
 export class Model {
   devices = new Map();
@@ -17,9 +21,12 @@ export class Model {
   onchange = () => {};
   // Called when the connection is lost, before the next attempt; may throw to end the attempts.
   onlost = async () => {};
+  // Called when there is a connection again.
+  onfound = () => {};
   #client;
   // The server's clock minus the page's, in seconds.
   #offset = Date.now() / 1000 - this.now;
+  #isSynchronised = false;
   #heardAt = 0;
   #wake = () => {};
 
@@ -90,6 +97,7 @@ export class Model {
       if (!names.includes(name)) this.devices.delete(name);
     }
     onFirst();
+    this.onfound();
   }
 
   #apply(reply) {
@@ -113,10 +121,24 @@ export class Model {
     this.onchange();
   }
 
-  // A reading has the time of its measurement and its age when it was sent, and so gives the server's clock.
+  // A reading has the time of its measurement and its age when it was sent, and so gives the server's clock: the latest one gives the
+  // present clock.
   #synchronise(readings, now) {
-    const reading = readings.find((reading) => reading.time != null && reading.age != null);
-    if (reading) this.#offset = reading.time / 1e6 + reading.age - now;
+    let latest = null;
+    for (const reading of readings) {
+      if (reading.time != null && reading.age != null && (latest === null || reading.age < latest.age)) latest = reading;
+    }
+    if (latest === null || (this.#isSynchronised && latest.age > MAX_CLOCK_AGE)) return;
+    const offset = latest.time / 1e6 + latest.age - now;
+    if (this.#isSynchronised && offset < this.#offset - MIN_STEP) this.#forget(now + offset);
+    [this.#offset, this.#isSynchronised] = [offset, true];
+  }
+
+  // Removes the samples of the future: the clock was set back, and they would be shown instead of new ones.
+  #forget(wall) {
+    for (const device of this.devices.values()) {
+      for (const row of device.rows) row.ring.dropAfter(wall);
+    }
   }
 
   #device(name) {

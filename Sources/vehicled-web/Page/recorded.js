@@ -6,15 +6,22 @@ import { exact, shownUnit } from "./units.js";
 
 const MAX_POINTS = 2000;
 
-// One trace for each reference (`device.property`), with an interval for each pixel column. Times in seconds since the Unix epoch.
+// One trace for each reference (`device.property`), with an interval for each pixel column, and why others have none. Times in seconds
+// since the Unix epoch.
 export async function bands(history, references, start, end, columns) {
   const points = Math.min(MAX_POINTS, Math.max(100, Math.round(columns)));
-  return Promise.all(references.map(async (reference, index) => {
+  const results = await Promise.allSettled(references.map(async (reference, index) => {
     const [device, property] = reference.split(".");
     const reply = await history.call("Plot", { device, property, start: Math.round(start * 1e6), end: Math.round(end * 1e6), points });
     return new BandTrace(reference, shownUnit(reply.unit), color(index), reply, (number) => exact(number, reply.unit));
   }));
+  return {
+    traces: results.filter((result) => result.status === "fulfilled").map((result) => result.value),
+    problems: results.flatMap(({ reason }, index) => (reason ? [problem(references[index], reason.message)] : [])),
+  };
 }
+
+const problem = (reference, message) => (message.startsWith(`${reference} `) ? message : `${reference}: ${message}`);
 
 // The positions of all devices that have any between two times: a list of runs of [latitude, longitude], which gaps separate.
 export async function tracks(history, start, end) {

@@ -1,4 +1,5 @@
-// Records every byte on the links of a device, as `vehiclectl record` does, until the user stops, and saves the recording as a file.
+// Records every byte on the links of a device, as `vehiclectl record` does, until the user stops or leaves the device, and saves the
+// recording as a file.
 
 import { element, save, setText } from "./dom.js";
 import { clock, size } from "./format.js";
@@ -32,7 +33,7 @@ export class Recording {
   }
 
   close() {
-    this.#stream?.close();
+    if (this.#stream) this.#stop();
   }
 
   async #start() {

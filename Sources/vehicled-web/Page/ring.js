@@ -40,6 +40,17 @@ export class Ring {
     this.#length += 1;
   }
 
+  copy() {
+    const copy = new Ring();
+    [copy.#times, copy.#values, copy.#start, copy.#length] = [this.#times.slice(), this.#values.slice(), this.#start, this.#length];
+    return copy;
+  }
+
+  // Removes the samples after a time.
+  dropAfter(time) {
+    this.#length = this.index(time) + 1;
+  }
+
   // The index of the last sample at or before this time; -1 if all are later.
   index(time) {
     let [low, high] = [0, this.#length];

@@ -2,7 +2,7 @@
 
 import { brief, rounded, text, unwrap } from "./format.js";
 import { Ring } from "./ring.js";
-import { exact, shown, shownUnit } from "./units.js";
+import { exact, isConverted, shown, shownUnit } from "./units.js";
 
 // In the order in which views show them; groups of a newer daemon come last.
 const GROUPS = [
@@ -75,6 +75,11 @@ export class Row {
     return this.measuredAt == null ? null : Math.max(0, now - this.measuredAt);
   }
 
+  // The entries of a list of numbers in the shown unit, NaN where there is none.
+  get numbers() {
+    return (Array.isArray(this.value) ? this.value : []).map((entry) => (isNumeric(entry) ? exact(Number(entry), this.#rawUnit) : NaN));
+  }
+
   // A plotted number in the shown unit.
   plotted(number) {
     return exact(number, this.#rawUnit);
@@ -110,6 +115,7 @@ export class Row {
   }
 
   #shownText() {
+    if (Array.isArray(this.value)) return text(this.value.map((entry) => this.#shownEntry(entry)));
     if (!this.isNumber) return text(this.value);
     const number = shown(this.value, this.#rawUnit);
     if (number === undefined) {
@@ -119,7 +125,16 @@ export class Row {
     }
     return rounded(number);
   }
+
+  #shownEntry(entry) {
+    if (!isConverted(this.#rawUnit) || !isNumeric(entry)) return entry;
+    const number = shown(Number(entry), this.#rawUnit);
+    return number === undefined ? "?" : rounded(number);
+  }
 }
+
+// Whether an entry of a list is a number. One that could not be read is "?".
+export const isNumeric = (entry) => entry !== "" && Number.isFinite(Number(entry));
 
 // Compares rows by group, importance and declaration.
 export function inOrder(declared) {

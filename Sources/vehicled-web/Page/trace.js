@@ -6,8 +6,11 @@
 export class LiveTrace {
   // The time of the last sample that was drawn.
   #drawn = -Infinity;
+  #ring;
 
-  constructor(row, color) {
+  // `ring`: the samples; those of the row, to which new ones are added, if it is undefined.
+  constructor(row, color, ring = row.ring) {
+    this.#ring = ring;
     this.row = row;
     this.color = color;
     this.label = row.reference;
@@ -16,7 +19,7 @@ export class LiveTrace {
 
   // The range of the values between two times; undefined if there are none.
   extent(start, end) {
-    const { ring } = this.row;
+    const ring = this.#ring;
     let [low, high] = [Infinity, -Infinity];
     for (let index = Math.max(0, ring.index(start)); index < ring.length && ring.time(index) <= end; index += 1) {
       const value = ring.value(index);
@@ -30,14 +33,14 @@ export class LiveTrace {
 
   // The time of the first sample since the last call; Infinity if there is none.
   takeChange() {
-    const { ring } = this.row;
+    const ring = this.#ring;
     const index = ring.index(this.#drawn) + 1;
     if (ring.length) this.#drawn = ring.time(ring.length - 1);
     return index < ring.length ? ring.time(index) : Infinity;
   }
 
   draw(context, area, start, end) {
-    const { ring } = this.row;
+    const ring = this.#ring;
     context.strokeStyle = this.color;
     context.beginPath();
     let last = NaN;
@@ -69,14 +72,14 @@ export class LiveTrace {
 
   // The value at a time as text; empty if there was none.
   at(time, text) {
-    const index = this.row.ring.index(time);
-    const value = index < 0 ? NaN : this.row.plotted(this.row.ring.value(index));
+    const index = this.#ring.index(time);
+    const value = index < 0 ? NaN : this.row.plotted(this.#ring.value(index));
     return Number.isNaN(value) ? "" : text(value);
   }
 
   // The samples between two times, for export: [time in s, value].
   *samples(start, end) {
-    const { ring } = this.row;
+    const ring = this.#ring;
     for (let index = Math.max(0, ring.index(start)); index < ring.length && ring.time(index) <= end; index += 1) {
       yield [ring.time(index), this.row.plotted(ring.value(index))];
     }

@@ -30,6 +30,9 @@ const conversion = (unit) => (system === "imperial" ? CONVERSIONS[unit] : undefi
 
 export const shownUnit = (unit) => conversion(unit)?.unit ?? unit ?? "";
 
+// Whether numbers in this unit are shown in another one.
+export const isConverted = (unit) => conversion(unit) !== undefined;
+
 // The exact number in the shown unit; NaN if it has no equivalent, such as a consumption of 0.
 export function exact(number, unit) {
   const to = conversion(unit);

@@ -3,7 +3,7 @@
 
 import { element, setAttribute, setText } from "./dom.js";
 import { age, brief, fixed, rounded } from "./format.js";
-import { meaning, share } from "./row.js";
+import { isNumeric, meaning, share } from "./row.js";
 
 const MIN_SERIES = 3;
 const MIN_CELLS = 4;
@@ -48,7 +48,7 @@ export class Values {
   // A row with the range of a series, and the hidden rows of its members.
   #series(device, members) {
     const body = element("tbody", { hidden: true }, members.map((row) => this.#add(new Line(device, row)).node));
-    return [element("tbody", {}, this.#add(new Series(members, body)).node), body];
+    return [element("tbody", {}, this.#add(new Series(device, members, body)).node), body];
   }
 
   #add(line) {
@@ -100,13 +100,19 @@ class Line {
   }
 }
 
-// The range of a series: `module-temperature-1–16  17 – 19 °C`, and a button that shows its members.
+// The range of a series, with the age of its oldest value: `module-temperature-1–16  17 – 19 °C  12 of 16; stale`, and a button that shows
+// its members.
 class Series {
+  #device;
   #members;
   #value = element("span", { class: "number" });
   #unit = element("span", { class: "unit" });
+  // How many have a value, and why others have none.
+  #count = element("span", { class: "help" });
+  #age = element("td", { class: "age" });
 
-  constructor(members, body) {
+  constructor(device, members, body) {
+    this.#device = device;
     this.#members = members;
     const numbers = members.map((row) => Number(numbered(row.name).number));
     const { before, after } = numbered(members[0].name);
@@ -118,15 +124,21 @@ class Series {
         button.setAttribute("aria-expanded", String(!body.hidden));
       },
     }, name);
-    this.node = element("tr", {}, element("th", { scope: "row" }, button), element("td", {}, this.#value, " ", this.#unit), element("td"));
+    this.node = element("tr", {}, element("th", { scope: "row" }, button), element("td", {}, this.#value, " ", this.#unit, " ", this.#count),
+      this.#age);
   }
 
-  update() {
+  update(now) {
     const known = this.#members.filter((row) => row.isNumber);
     const numbers = known.map((row) => Number(row.text));
     const ends = numbers.length ? [brief(Math.min(...numbers)), brief(Math.max(...numbers))] : [];
     setText(this.#value, numbers.length ? (ends[0] === ends[1] ? ends[0] : ends.join(" – ")) : "–");
     setText(this.#unit, numbers.length ? known[0].unit : "");
+    setText(this.#age, numbers.length ? age(Math.max(...known.map((row) => row.age(now) ?? 0))) : "");
+    const reasons = new Set(this.#members.filter((row) => row.value === undefined).map((row) => row.reason));
+    const count = known.length && known.length < this.#members.length ? `${known.length} of ${this.#members.length}` : "";
+    setAttribute(this.node, "class", known.length < this.#members.length ? "word" : null);
+    setText(this.#count, [count, ...[...reasons].filter((reason) => !this.#device.explains(reason))].filter(Boolean).join("; "));
   }
 }
 
@@ -152,7 +164,7 @@ class CellStrip {
     const version = this.#rows.map((row) => row.version).join();
     if (version === this.#version) return;
     this.#version = version;
-    const numbers = this.#rows.flatMap((row) => row.value ?? []).map((entry) => (entry === "?" ? NaN : Number(entry)));
+    const numbers = this.#rows.flatMap((row) => row.numbers);
     const known = numbers.filter(Number.isFinite).sort((left, right) => left - right);
     if (!known.length) {
       this.#summary.replaceChildren(`– ${this.#rows[0].reason}`);
@@ -192,7 +204,7 @@ class CellStrip {
 
 function isCells(row) {
   return Array.isArray(row.value) && row.value.length >= MIN_CELLS
-    && row.value.every((entry) => entry === "?" || (entry !== "" && Number.isFinite(Number(entry))));
+    && row.value.every((entry) => entry === "?" || isNumeric(entry));
 }
 
 // The only number between the hyphens of a name, and the texts around it; undefined if there is none or more than one.

@@ -15,6 +15,15 @@ export class DeviceView {
   #shape = -1;
   #showsAll = false;
   #parts = [];
+  // The constructors of the parts, each with what the part depends on: one that still holds is kept, with what runs or is typed in it.
+  static #kinds = [
+    [Controls, (device) => device.rows.filter((row) => row.declaration.writable).map((row) => row.declaration)],
+    [Codes, (device) => device.actions],
+    [Actions, (device) => device.actions],
+    [Recording, (device) => device.links.length > 0],
+  ];
+  #built = null;
+  #keys = [];
   #values = null;
   #groups = element("div");
   #all = element("button", { class: "quiet", onclick: () => this.#toggle() });
@@ -38,13 +47,13 @@ export class DeviceView {
     if (!device) {
       if (this.#app.model.outage === null) {
         this.close();
-        this.#shape = -1;
+        [this.#shape, this.#built, this.#parts, this.#keys] = [-1, null, [], []];
         this.node.replaceChildren(element("p", { class: "empty" }, `No such device: "${this.title}"; `,
           element("a", { href: "#/" }, "see the overview")));
       }
       return;
     }
-    if (device.shape !== this.#shape) this.#build(device);
+    if (device !== this.#built || device.shape !== this.#shape) this.#build(device);
     this.#updateHead(device);
     this.#values.update(this.#app.model.now);
     for (const part of this.#parts) part.update?.();
@@ -55,16 +64,24 @@ export class DeviceView {
   }
 
   #build(device) {
-    this.close();
-    this.#shape = device.shape;
-    this.#parts = [Controls, Codes, Actions, Recording].map((Part) => new Part(this.#app, device));
+    const keys = DeviceView.#kinds.map(([, key]) => JSON.stringify(key(device)));
+    const isKept = keys.map((key, index) => device === this.#built && key === this.#keys[index]);
+    this.#parts.forEach((part, index) => isKept[index] || part.close?.());
+    this.#parts = DeviceView.#kinds.map(([Part], index) => (isKept[index] ? this.#parts[index] : new Part(this.#app, device)));
+    [this.#shape, this.#built, this.#keys] = [device.shape, device, keys];
+    const focused = document.activeElement;
     const stop = stopButtons(this.#app, [device]);
     const isConnectable = device.links.length > 0 && this.#app.mayControl(device.name);
     replace(this.node,
       element("div", { class: "head" }, element("h1", {}, device.name), element("span", { class: "kind" }, device.kind), this.#state,
         isConnectable && this.#connect, this.#result),
-      element("div", {}, this.#problem, this.#links), stop, this.#groups, this.#all,
+      element("div", {}, this.#problem, this.#links),
+      this.#app.isWithheld(device.name) && element("p", { class: "help", id: "withheld" },
+        "vehicled-web has restarted, so this page only observes; to control the device, sign in again with the token"),
+      stop, this.#groups, this.#all,
       element("div", { class: "panels" }, this.#parts.map((part) => part.node)));
+    // A node that is moved loses the focus.
+    if (focused !== document.activeElement && this.node.contains(focused)) focused.focus({ preventScroll: true });
     this.#list(device);
   }
 

@@ -91,14 +91,12 @@ export class PeriodView {
     this.#request += 1;
     const request = this.#request;
     setText(this.#zoomed, "loading …");
-    try {
-      const traces = await bands(this.#app.history, this.#references, start, end, this.#charts.node.clientWidth);
-      if (request !== this.#request) return;
-      [this.#charts.start, this.#charts.end] = [start, end];
-      this.#charts.show(traces, { isLive: false });
-      setText(this.#zoomed, end - start < last - first ? `${clock(start * 1000)} – ${clock(end * 1000)}` : "");
-    } catch (error) {
-      if (request === this.#request) setText(this.#zoomed, error.message);
-    }
+    const width = this.#charts.node.clientWidth;
+    const { traces, problems } = await bands(this.#app.history, this.#references, start, end, width);
+    if (request !== this.#request) return;
+    [this.#charts.start, this.#charts.end] = [start, end];
+    this.#charts.show(traces, { isLive: false });
+    const range = end - start < last - first ? `${clock(start * 1000)} – ${clock(end * 1000)}` : "";
+    setText(this.#zoomed, [range, ...problems].filter(Boolean).join("; "));
   }
 }

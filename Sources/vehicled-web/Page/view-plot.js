@@ -22,6 +22,8 @@ export class PlotView {
   #references;
   // The end of a paused live plot; null while it moves.
   #pausedAt = null;
+  // The samples of a paused live plot by row: rows drop theirs when they are too old.
+  #paused = new Map();
   // The range of recorded values; null in a live plot.
   #range = null;
   #length = MINUTE;
@@ -151,6 +153,7 @@ export class PlotView {
   #togglePause() {
     if (this.#range) return;
     this.#pausedAt = this.#pausedAt === null ? this.#app.model.wall : null;
+    this.#paused.clear();
     if (this.#pausedAt === null) this.#length = LIVE[this.#select.value] ?? MINUTE;
     this.#pause.setAttribute("aria-pressed", String(this.#pausedAt !== null));
     setText(this.#pause, this.#pausedAt === null ? "Pause" : "Continue");
@@ -169,21 +172,26 @@ export class PlotView {
     this.#keep(rows);
     setText(this.#status, this.#pausedAt === null ? "" : `paused at ${clock(this.#pausedAt * 1000)}`);
     this.#follow();
-    this.#charts.show(rows.map((row, index) => new LiveTrace(row, color(index))), { isLive: this.#pausedAt === null });
+    this.#charts.show(rows.map((row, index) => new LiveTrace(row, color(index), this.#samples(row))), { isLive: this.#pausedAt === null });
+  }
+
+  #samples(row) {
+    if (this.#pausedAt === null) return row.ring;
+    if (!this.#paused.has(row)) this.#paused.set(row, row.ring.copy());
+    return this.#paused.get(row);
   }
 
   async #showRecorded(request) {
     const [start, end] = this.#range;
     setText(this.#status, "loading …");
-    try {
-      const traces = await bands(this.#app.history, this.#references, start, end, this.#charts.node.clientWidth);
-      if (request !== this.#request) return;
-      [this.#charts.start, this.#charts.end] = [start, end];
-      this.#charts.show(traces, { isLive: false });
-      setText(this.#status, `${dateAndTime(start * 1000)} to ${dateAndTime(end * 1000)}`);
-    } catch (error) {
-      if (request === this.#request) setText(this.#status, error.message);
-    }
+    // A live plot must not stay below the new range. Recorded values stay until there are others, so that zooming does not flicker.
+    if (this.#charts.traces.some((trace) => trace instanceof LiveTrace)) this.#charts.show([], { isLive: false });
+    const width = this.#charts.node.clientWidth;
+    const { traces, problems } = await bands(this.#app.history, this.#references, start, end, width);
+    if (request !== this.#request) return;
+    [this.#charts.start, this.#charts.end] = [start, end];
+    this.#charts.show(traces, { isLive: false });
+    setText(this.#status, [`${dateAndTime(start * 1000)} to ${dateAndTime(end * 1000)}`, ...problems].join("; "));
   }
 
   // Stores the samples of these rows for as long as a live plot can show; those of others only for a minute.

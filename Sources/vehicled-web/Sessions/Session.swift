@@ -17,15 +17,22 @@ final class Session {
   static let lifetime: Int64 = 30 * 86_400
 
   let rights: Rights
+  /// The devices that the token of a restored session may control, for which the browser must sign in again.
+  let withheld: Set<String>
   let expiry: Instant
   /// Of the calls of all its pages. A slider sends 20 calls per second.
   private var calls: RateLimit
   private var connections: [ObjectIdentifier: (String) -> Void] = [:]
 
-  /// `expiry`: that of a restored session; `lifetime` from now if nil.
-  init(_ rights: Rights, expiry: Instant? = nil, at now: Instant) {
-    self.rights = rights
-    self.expiry = expiry ?? now + Self.lifetime * .second
+  init(_ rights: Rights, at now: Instant) {
+    (self.rights, withheld, expiry) = (rights, [], now + Self.lifetime * .second)
+    calls = RateLimit(burst: 100, perSecond: 50, at: now)
+  }
+
+  /// A session that was stored before a restart. It only observes: while the server was stopped, any local user could listen on its port
+  /// and receive the cookies of pages that connected again.
+  init(restored rights: Rights, expiry: Instant, at now: Instant) {
+    (self.rights, withheld, self.expiry) = (Rights(isKiosk: rights.isKiosk), rights.control, expiry)
     calls = RateLimit(burst: 100, perSecond: 50, at: now)
   }
 
@@ -36,6 +43,7 @@ final class Session {
 
   // MARK: WebSockets
 
+  var isConnected: Bool { !connections.isEmpty }
   var canConnect: Bool { connections.count < Self.maxConnections }
 
   /// `close` closes the connection for a reason.

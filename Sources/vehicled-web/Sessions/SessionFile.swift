@@ -1,5 +1,5 @@
-// The file with the sessions of a service, so that a restart signs out no browser. It contains no secret, only hashes, and no rights: those
-// are the rights that the token has when the server starts. It is in a directory that is empty after a boot, because expiries are on the
+// The file with the sessions of a service, so that a restart signs out no browser. It contains no secret, only hashes, and no rights:
+// restored sessions only observe. It is in a directory that is empty after a boot, because expiries are on the
 // boot clock.
 
 import Glibc
@@ -45,9 +45,14 @@ struct SessionFile {
     return records
   }
 
-  /// Replaces the file. A failure is logged.
+  /// Replaces the file. After a failure, which is logged, there is none: the old one may contain a session that was signed out.
   func store(_ records: [SessionRecord]) {
     do throws(ValueError) { try Files.replace(path, with: Array(Self.text(records).utf8)) } catch {
+      guard unlink(path) == 0 || errno == ENOENT else {
+        let cause = errnoMessage(errno)
+        return logger.warning(
+          "\(error.description); cannot remove the old file: \(cause); sessions that have ended since are valid after the next restart")
+      }
       logger.warning("\(error.description); browsers must sign in again after the next restart")
     }
   }

@@ -3,7 +3,7 @@
 import Protocols
 
 final class Sessions {
-  /// The maximum number; the oldest one ends when there are more.
+  /// The maximum number. When there are more, one of the same token ends if there is any, or else one without WebSockets, the oldest first.
   private static let maxCount = 64
 
   /// A token in a file, which can be used any number of times.
@@ -41,7 +41,7 @@ final class Sessions {
   }
 
   /// `linkRights`: the rights of browsers that sign in with a printed link; nil to print none. `restored`: the sessions that were stored
-  /// before a restart. One whose token was removed or replaced meanwhile has ended; the others have the rights that their token has now.
+  /// before a restart. One whose token was removed or replaced meanwhile has ended; the others only observe.
   init(
     _ named: [NamedToken], linkRights: Rights?, restored: [SessionRecord] = [], at now: Instant, show: @escaping (Token) -> Void,
     store: @escaping ([SessionRecord]) -> Void = { _ in }
@@ -62,7 +62,7 @@ final class Sessions {
     let expiries = now + 1...now + Session.lifetime * .second
     for record in records.suffix(Self.maxCount) where expiries.contains(record.expiry) && entries[record.cookie] == nil {
       guard let rights = rights[record.token] else { continue }
-      entries[record.cookie] = Entry(session: Session(rights, expiry: record.expiry, at: now), token: record.token)
+      entries[record.cookie] = Entry(session: Session(restored: rights, expiry: record.expiry, at: now), token: record.token)
       order.append(record.cookie)
     }
     if order.count < records.count { save() }
@@ -76,13 +76,15 @@ final class Sessions {
       })
   }
 
-  /// Creates a session if the token is valid. At most 20 wrong tokens are accepted per minute; then all are rejected for a while.
-  func signIn(_ token: String, at now: Instant) -> SignIn {
+  /// Creates a session if the token is valid. `cookie`: that of the browser, whose session ends then, so that a kiosk that signs in with
+  /// each start has only one. At most 20 wrong tokens are accepted per minute; then all are rejected for a while.
+  func signIn(_ token: String, replacing cookie: String? = nil, at now: Instant) -> SignIn {
     guard failures.isOpen(at: now) else { return .limited }
     guard let (owner, entry) = entry(for: token, at: now) else {
       _ = failures.take(at: now)
       return .rejected
     }
+    if let cookie { remove(SecretHash(of: cookie.utf8), "this browser has signed in again") }
     return .accepted(owner: owner, cookie: add(entry, at: now))
   }
 
@@ -101,13 +103,23 @@ final class Sessions {
 
   /// Returns the cookie of the session.
   private func add(_ entry: Entry, at now: Instant) -> String {
-    for cookie in order where entries[cookie]?.session.isExpired(at: now) == true { remove(cookie, "the session has expired") }
-    if order.count >= Self.maxCount { remove(order[0], "too many other browsers have signed in") }
+    endExpired(at: now)
+    if order.count >= Self.maxCount { remove(superfluous(entry.token), "too many other browsers have signed in") }
     let token = Token.random()
     entries[token.hash] = entry
     order.append(token.hash)
     save()
     return token.text
+  }
+
+  /// The session that ends in favour of a new one.
+  private func superfluous(_ token: SecretHash?) -> SecretHash {
+    let sameToken = order.filter { entries[$0]?.token == token }
+    for candidates in [sameToken, order] {
+      if let idle = candidates.first(where: { entries[$0]?.session.isConnected == false }) { return idle }
+      if let oldest = candidates.first { return oldest }
+    }
+    return order[0]
   }
 
   /// The session of a cookie, unless it has ended.
@@ -116,6 +128,13 @@ final class Sessions {
     guard session.isExpired(at: now) else { return session }
     end(cookie, "the session has expired")
     return nil
+  }
+
+  /// Ends the sessions that have expired, because their WebSockets may be open.
+  func endExpired(at now: Instant) {
+    let expired = order.filter { entries[$0]?.session.isExpired(at: now) == true }
+    for cookie in expired { remove(cookie, "the session has expired") }
+    if !expired.isEmpty { save() }
   }
 
   /// Ends a session and closes its WebSockets.
