@@ -260,7 +260,7 @@ link = "tcp:127.0.0.1:9"
         self.page.get_by_role("button", name="Clear trouble codes").click()
         self.page.get_by_role("button", name="Clear them").click(timeout=20_000)
         self.page.get_by_role("button", name="Keep the codes").click()
-        self.assertEqual(self.page.locator("dialog").count(), 0)
+        expect(self.page.locator("dialog")).to_have_count(0)
         self.assertEqual(count(), codes)
         self.page.get_by_role("button", name="Clear trouble codes").click()
         self.page.get_by_role("button", name="Clear them").click(timeout=20_000)

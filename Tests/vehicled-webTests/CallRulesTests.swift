@@ -66,4 +66,11 @@ import Varlink
     let message = try refusal("io.vehicled.Set", ["device": "x\n\u{1b}[2J" + String(repeating: "y", count: 500)])?.message ?? ""
     #expect(!message.contains { $0.isNewline || $0 == "\u{1b}" } && message.count < 250)
   }
+
+  @Test func `a restored session names the remedy`() throws {
+    let call = try VarlinkCall(Array(#"{"method":"io.vehicled.Set","parameters":{"device":"ev","property":"x","value":{"int":1}}}"#.utf8))
+    let error = CallRules.refusal(of: call, to: .daemon, Rights(), withheld: ["ev"])
+    #expect(error?.message.contains("sign in again") == true)
+    #expect(CallRules.refusal(of: call, to: .daemon, Rights(), withheld: ["board"])?.message.contains("may not control ev") == true)
+  }
 }

@@ -46,13 +46,21 @@ enum CallRules {
   /// Returns the error for a call that the page may not make; nil if it may.
   ///
   /// What moves a vehicle needs no rule: the daemon accepts it only with a lease, which pages cannot get, and cannot use.
-  static func refusal(of call: VarlinkCall, to service: GatewayService, _ rights: Rights) -> ContractError? {
+  ///
+  /// `withheld`: the devices for which the browser must sign in again.
+  static func refusal(
+    of call: VarlinkCall, to service: GatewayService, _ rights: Rights, withheld: Set<String> = []
+  ) -> ContractError? {
     if call.method.hasPrefix("\(VarlinkService.interface).") { return nil }
     guard let requirement = methods[service]?[call.method] else {
       return .permissionDenied(missing: "\(printable(call.method, limit: 60)) is not available to pages; use vehiclectl")
     }
     guard requirement == .control else { return nil }
     guard let device = call.text(of: "device") else { return .invalidParameter(parameter: "device") }
+    if withheld.contains(device) {
+      return .permissionDenied(
+        missing: "vehicled-web has restarted; to control \(printable(device, limit: 60)), sign in again with the token")
+    }
     guard rights.control.contains(device) else {
       return .permissionDenied(
         missing:

@@ -86,7 +86,7 @@ final class GatewayConnection: WebSocketOwner, ServiceOwner {
     do throws(VarlinkViolation) { call = try VarlinkCall(Array(message.readableBytesView)) } catch {
       throw CloseReason(.protocolError, error.description)
     }
-    if let error = CallRules.refusal(of: call, to: service, session.rights) {
+    if let error = CallRules.refusal(of: call, to: service, session.rights, withheld: session.withheld) {
       // A call that is oneway has no reply.
       guard !call.oneway else { return }
       return send(calls.refused(ByteBuffer(bytes: VarlinkReply.message(error).dropLast())))
