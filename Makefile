@@ -123,7 +123,7 @@ fuzz_swift = mkdir -p $@.module && cd $@.module && swiftc -parse-as-library -swi
 
 fuzz_session = Tests/Fuzz/FuzzSession.swift Tests/Fuzz/Invariants.swift
 
-obd = $(wildcard Sources/Protocols/*.swift Sources/Protocols/OBD/*.swift Sources/Protocols/OBD/*/*.swift) $(tables)
+obd = $(wildcard Sources/Protocols/*.swift Sources/Protocols/CAN/*.swift Sources/Protocols/OBD/*.swift Sources/Protocols/OBD/*/*.swift) $(tables)
 
 .build/fuzz/dialogue: Tests/Fuzz/Dialogue.swift $(fuzz_session) $(obd)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
@@ -147,7 +147,7 @@ longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.s
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 .build/fuzz/answers: Tests/Fuzz/Answers.swift Tests/Fuzz/Invariants.swift \
-  $(wildcard $(addprefix Sources/Protocols/,*.swift $(addsuffix /*.swift,JSON Weather Toy Health HeartRate Position OBD OBD/*)) Sources/SignalImport/*.swift) $(tables)
+  $(wildcard $(addprefix Sources/Protocols/,*.swift $(addsuffix /*.swift,JSON Weather Toy Health HeartRate Position CAN OBD OBD/*)) Sources/SignalImport/*.swift) $(tables)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 # Without Interface.swift, which needs a resource that only SwiftPM embeds.
