@@ -25,7 +25,7 @@ extension EndToEnd {
       let cookie = try #require(reply.headers["set-cookie"])
       #expect(reply.status == 204 && cookie.contains("; HttpOnly; SameSite=Strict; Max-Age=2592000") && !cookie.contains("Secure"))
       let session = try web.request("GET", "/session", ["Cookie": "other=1; \(cookie.prefix { $0 != ";" })"])
-      #expect(session.status == 200 && session.body.contains("\"control\":[\"ev\"],\"history\":false"))
+      #expect(session.status == 200 && session.body.contains("\"control\":[\"ev\"],\"withheld\":[],\"history\":false"), "\(session)")
       #expect(try web.request("POST", "/session", ["Origin": web.origin], body: "{\"token\": \"\(link)\"}").status == 401)
       #expect(wait { web.token != link }, "the used link prints a new one")
       try web.signIn(web.token)
@@ -65,7 +65,7 @@ extension EndToEnd {
         return try web.request("GET", "/session", ["Cookie": "vehicled-web-\(web.port)=\(value)"])
       }
       let second = try service()
-      #expect(try session(second).body.contains("\"control\":[\"ev\"]"))
+      #expect(try session(second).body.contains("\"control\":[],\"withheld\":[\"ev\"]"), "a stored session only observes")
       second.program.end()
       try replaceToken(String(token.reversed()))
       let third = try service()
@@ -131,7 +131,9 @@ extension EndToEnd {
       #expect(web.program.stdout == "", "a service prints no link")
       for _ in 0..<2 {
         try web.signIn("0123456789abcdef0123456789abcdef")
-        #expect(try web.request("GET", "/session", ["Cookie": web.cookie]).body.contains("\"control\":[],\"history\":false,\"kiosk\":true"))
+        #expect(
+          try web.request("GET", "/session", ["Cookie": web.cookie]).body.contains(
+            "\"control\":[],\"withheld\":[],\"history\":false,\"kiosk\":true"))
       }
       #expect(try web.webSocket().error("io.vehicled.Disconnect", "{\"device\":\"ev\"}") == "org.varlink.service.PermissionDenied")
     }

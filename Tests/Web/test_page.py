@@ -815,12 +815,12 @@ class Access(PageTest):
         # The link was used, but the browser has a session. The server prints another link.
         page.evaluate("window.isOld = true")
         page.goto(link)
-        page.wait_for_function("!window.isOld")
+        page.wait_for_function("() => !window.isOld")
         page.wait_for_selector("[data-device=phone]")
         self.assertNotIn("token", page.url)
         page.evaluate("window.isOld = true")
         page.goto(wait(lambda: next(iter(self.rig.output("same-tab").split()[1:]), None)))
-        page.wait_for_function("!window.isOld")
+        page.wait_for_function("() => !window.isOld")
         page.wait_for_selector("[data-device=phone]")
         self.assertNotIn("token", page.url)
 
@@ -946,7 +946,7 @@ control = ["phone"]
         expect(page.locator("#withheld")).to_contain_text("sign in again", timeout=15_000)
         self.assertEqual(page.locator("#controls").count(), 0)
         page.goto(link)
-        page.wait_for_function("!location.hash")
+        page.wait_for_function("() => !location.hash")
         page.goto(f"http://127.0.0.1:{port}/#/device/phone")
         expect(page.locator("#set-steps")).to_be_visible()
         self.assertEqual(page.locator("#withheld").count(), 0)
