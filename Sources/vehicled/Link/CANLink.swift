@@ -3,8 +3,6 @@
 
 import CLinux
 import Glibc
-import NIOCore
-import NIOPosix
 import Protocols
 import ServiceRuntime
 
@@ -18,20 +16,7 @@ extension ChannelLink {
       Loop.post { link.wentDown(reason) }
       return link
     }
-    NIOPipeBootstrap(group: Loop.group)
-      .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: SocketCAN.frameLength))
-      .channelInitializer { $0.add(link) }
-      .takingOwnershipOfDescriptor(inputOutput: descriptor)
-      .whenComplete { result in
-        Loop.post {
-          switch result {
-          case .success: link.cameUp()
-          case .failure(let error):
-            _ = Glibc.close(descriptor)
-            link.wentDown("cannot use \(interface): \(errorMessage(error))")
-          }
-        }
-      }
+    link.adopt(descriptor, named: interface, readSize: SocketCAN.frameLength)
     return link
   }
 

@@ -22,21 +22,26 @@ extension ChannelLink {
       return link
     }
     if baud == nil, clinux_serial_is_hardware(descriptor) == 1 { link.baud = LinkURL.defaultBaud }
+    link.adopt(descriptor, named: path, readSize: 1024)
+    return link
+  }
+
+  /// Takes ownership of an open descriptor, of which each read has at most `readSize` bytes, and comes up.
+  func adopt(_ descriptor: CInt, named name: String, readSize: Int) {
     NIOPipeBootstrap(group: Loop.group)
-      .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 1024))
-      .channelInitializer { $0.add(link) }
+      .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: readSize))
+      .channelInitializer { $0.add(self) }
       .takingOwnershipOfDescriptor(inputOutput: descriptor)
       .whenComplete { result in
         Loop.post {
           switch result {
-          case .success: link.cameUp()
+          case .success: self.cameUp()
           case .failure(let error):
             _ = Glibc.close(descriptor)
-            link.wentDown("cannot use \(path): \(errorMessage(error))")
+            self.wentDown("cannot use \(name): \(errorMessage(error))")
           }
         }
       }
-    return link
   }
 
   func setBaud(_ new: Int) {
