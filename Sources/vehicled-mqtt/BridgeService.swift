@@ -50,8 +50,9 @@ final class BridgeService: EventSource {
           topics: topics, prefix: prefix, timing: configuration.timing, allows: reader.allows))
     }
     let store = try QueueStore(directory: directory, maxAge: configuration.queueAge, maxSize: configuration.queueSize)
+    let stored = try store.contents()
     publisher = ValuePublisher(
-      topics, timing: configuration.timing, names: configuration.names, retained: try store.contents().retained
+      topics, timing: configuration.timing, names: configuration.names, retained: stored.retained
     ) { [selection = configuration.selection] in
       selection.includes($0, kind: $1, $2)
     }
@@ -63,7 +64,7 @@ final class BridgeService: EventSource {
     options.filters += announcements.map { [$0.filter] } ?? []
     let client = BrokerClient(options, loop: loop) { [unowned self] in handle($0) }
     self.client = client
-    sender = try Sender(store, loop: loop) { (message) throws(BrokerFailure) in try client.publish(message) }
+    sender = Sender(store, stored, loop: loop) { (message) throws(BrokerFailure) in try client.publish(message) }
     sender?.changed = { [weak self] in self?.updateStatus() }
     commands = CommandRunner(
       reader, daemon: daemon, loop: loop, schema: { [unowned self] in publisher.declaration(of: $0) },

@@ -39,10 +39,12 @@ final class Sender: EventSource {
   /// Called after the rejection or the failure of the disk has changed.
   var changed: () -> Void = {}
 
-  /// Takes ownership of the store. `publish` sends a message while there is a connection.
-  init(_ store: QueueStore, loop: EventLoop, publish: @escaping (OutgoingMessage) throws(BrokerFailure) -> CInt) throws {
+  /// Takes ownership of the store, which has these contents. `publish` sends a message while there is a connection.
+  init(
+    _ store: QueueStore, _ contents: QueueStore.Contents, loop: EventLoop,
+    publish: @escaping (OutgoingMessage) throws(BrokerFailure) -> CInt
+  ) {
     self.publish = publish
-    let contents = try store.contents()
     clock = QueueClock(after: contents.mark, boot: SystemClock.boot / 1000, wall: SystemClock.wall)
     queue = SendQueue(contents.queue)
     retainedTopics = contents.topics
