@@ -1,6 +1,6 @@
 // Link URLs: `serial:/dev/ttyUSB0?baud=115200`, `tcp:[::1]:35000`, `ble:Veepeak`, `slcan:tcp:192.168.80.1:3333`,
-// `replay:/var/tmp/ride.ndjson`. Parsing and formatting only, without opening or resolving anything. To add a scheme, add a row to `schemes`, and a case to the enumeration and
-// to each switch.
+// `replay:/var/tmp/ride.ndjson`. Parsing and formatting only, without opening or resolving anything. To add a scheme, add a row to
+// `schemes`, and a case to the enumeration and to each switch.
 
 import Glibc
 import Protocols

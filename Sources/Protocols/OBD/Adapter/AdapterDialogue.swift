@@ -1,6 +1,7 @@
 // The lower half of the obd kind: whatever carries requests to the vehicle and returns its messages. The upper half (scheduler, tables,
 // diagnostics, sleep policy) knows nothing else of it. It asks with a target and the bytes of a request, and gets the messages by source,
-// or the reason why there are none. One request is in flight at a time. `AdapterSession` is the lower half for ELM327 adapters.
+// or the reason why there are none. One request is in flight at a time. `AdapterSession` is the lower half for ELM327 adapters,
+// `FramesSession` that for CAN adapters and interfaces.
 
 /// The dialogue with an adapter. Methods that return an `AdapterEvent` report what the owner must handle.
 protocol AdapterDialogue: Sendable {
