@@ -1,6 +1,5 @@
 // The file with the sessions of a service, so that a restart signs out no browser. It contains no secret, only hashes, and no rights:
-// restored sessions only observe. It is in a directory that is empty after a boot, because expiries are on the
-// boot clock.
+// restored sessions only observe. It is in a directory that is empty after a boot, because expiries are on the boot clock.
 
 import Glibc
 import Logging
