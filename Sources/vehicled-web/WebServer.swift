@@ -86,7 +86,7 @@ final class WebServer {
     case .rejected:
       logger.notice("a browser has presented an invalid token")
       return .text(.unauthorized, "the token is invalid, was used, or has expired; the terminal of vehicled-web shows a new link")
-    case .limited: return .text(.tooManyRequests, "too many invalid tokens; try again in a minute", ["Retry-After": "60"])
+    case .limited: return .text(.tooManyRequests, "the token is invalid, and many were in the last minute", ["Retry-After": "60"])
     }
   }
 

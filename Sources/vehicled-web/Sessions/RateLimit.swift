@@ -16,22 +16,12 @@ struct RateLimit {
 
   /// Counts an event. Returns nil if it may happen now, or else the time to wait before asking again.
   mutating func take(at now: Instant) -> Nanoseconds? {
-    refill(at: now)
+    available = min(burst, available + Double(max(0, now - updated)) * rate)
+    updated = now
     guard available < 1 else {
       available -= 1
       return nil
     }
     return Int64((1 - available) / rate) + 1
-  }
-
-  /// Whether an event may happen now; does not count one.
-  mutating func isOpen(at now: Instant) -> Bool {
-    refill(at: now)
-    return available >= 1
-  }
-
-  private mutating func refill(at now: Instant) {
-    available = min(burst, available + Double(max(0, now - updated)) * rate)
-    updated = now
   }
 }

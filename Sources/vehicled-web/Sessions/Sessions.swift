@@ -17,7 +17,7 @@ final class Sessions {
     /// `owner`: the name of the token, or `the link`.
     case accepted(owner: String, cookie: String)
     case rejected
-    /// Too many tokens were wrong.
+    /// Rejected, as many others before it.
     case limited
   }
 
@@ -77,13 +77,10 @@ final class Sessions {
   }
 
   /// Creates a session if the token is valid. `cookie`: that of the browser, whose session ends then, so that a kiosk that signs in with
-  /// each start has only one. At most 20 wrong tokens are accepted per minute; then all are rejected for a while.
+  /// each start has only one. A valid token is always accepted, so that no other local user can prevent it with wrong ones; of these, more
+  /// than 20 in a minute are reported as such, so that the caller does not log each.
   func signIn(_ token: String, replacing cookie: String? = nil, at now: Instant) -> SignIn {
-    guard failures.isOpen(at: now) else { return .limited }
-    guard let (owner, entry) = entry(for: token, at: now) else {
-      _ = failures.take(at: now)
-      return .rejected
-    }
+    guard let (owner, entry) = entry(for: token, at: now) else { return failures.take(at: now) == nil ? .rejected : .limited }
     if let cookie { remove(SecretHash(of: cookie.utf8), "this browser has signed in again") }
     return .accepted(owner: owner, cookie: add(entry, at: now))
   }
