@@ -20,7 +20,7 @@ units = vehicled.service vehicled.socket vehicled-metrics.service vehicled-metri
 # The files of the plugin for Cockpit: its own, and those of the page that it shares.
 page = Sources/vehicled-web/Page
 plugin = $(wildcard Sources/vehicled-web/Cockpit/*) $(page)/style.css $(page)/icon.svg \
-  $(filter-out $(page)/main.js $(page)/transport.js,$(wildcard $(page)/*.js))
+  $(filter-out $(page)/main.js,$(wildcard $(page)/*.js))
 sharedir = $(DESTDIR)$(prefix)/share
 # The directory of units, udev rules and presets; Debian 12 requires /lib.
 libdir = $(prefix)/lib

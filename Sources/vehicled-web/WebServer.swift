@@ -27,7 +27,7 @@ final class WebServer {
   ) {
     (self.files, self.sessions, self.sockets, self.metrics, self.loop) = (files, sessions, sockets, metrics, loop)
     check = RequestCheck(port: port, origins: origins)
-    // Browsers send cookies to all ports of a host; each server needs a name of its own.
+    // Browsers send cookies to all ports of a host; each server needs a name of its own, and a key as well (SessionSecret).
     cookieName = "vehicled-web\(port.map { "-\($0)" } ?? "")"
   }
 
@@ -57,7 +57,7 @@ final class WebServer {
     case .POST: return check.originProblem(request.head.headers) ?? signIn(request)
     case .DELETE:
       if let problem = check.originProblem(request.head.headers) { return problem }
-      if let cookie = cookie(of: request) { sessions.end(cookie, "signed out") }
+      if let secret = secret(of: request) { sessions.end(secret, "signed out") }
       return Reply(.noContent, ["Set-Cookie": setCookie("", maxAge: 0, request)])
     default: return Self.methodNotAllowed("GET, POST, DELETE")
     }
@@ -79,10 +79,12 @@ final class WebServer {
     guard let token = JSON(String(buffer: request.body))?["token"]?.string else {
       return .text(.badRequest, "the body is not {\"token\": \"…\"}")
     }
-    switch sessions.signIn(token, replacing: cookie(of: request), at: SystemClock.boot) {
-    case .accepted(let owner, let cookie):
+    switch sessions.signIn(token, replacing: secret(of: request), at: SystemClock.boot) {
+    case .accepted(let owner, let secret):
       logger.notice("a browser has signed in with \(owner)")
-      return Reply(.noContent, ["Set-Cookie": setCookie(cookie, maxAge: Session.lifetime, request)])
+      var headers = Self.json
+      headers.add(name: "Set-Cookie", value: setCookie(secret.cookie, maxAge: Session.lifetime, request))
+      return Reply(.ok, headers, body: ByteBuffer(string: JSON.members(["key": .string(secret.key)]).text))
     case .rejected:
       logger.notice("a browser has presented an invalid token")
       return .text(.unauthorized, "the token is invalid, was used, or has expired; the terminal of vehicled-web shows a new link")
@@ -94,13 +96,15 @@ final class WebServer {
     "\(cookieName)=\(value); Path=/; HttpOnly; SameSite=Strict; Max-Age=\(maxAge)\(check.isSecure(request.head.headers) ? "; Secure" : "")"
   }
 
-  private func cookie(of request: Request) -> String? {
+  private func secret(of request: Request) -> SessionSecret? {
     let prefix = cookieName + "="
-    return request.head.headers[canonicalForm: "Cookie"].lazy.flatMap { $0.split(separator: ";") }.map { $0.drop { $0 == " " } }
-      .first { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+    let cookie = request.head.headers[canonicalForm: "Cookie"].lazy.flatMap { $0.split(separator: ";") }.map { $0.drop { $0 == " " } }
+      .first { $0.hasPrefix(prefix) }
+    guard let cookie, let key = request.key else { return nil }
+    return SessionSecret(cookie: String(cookie.dropFirst(prefix.count)), key: key)
   }
 
-  private func session(of request: Request) -> Session? { sessions.session(cookie(of: request), at: SystemClock.boot) }
+  private func session(of request: Request) -> Session? { sessions.session(secret(of: request), at: SystemClock.boot) }
 
   // MARK: WebSockets
 

@@ -67,14 +67,14 @@ class Browser:
     """The requests of a page: the file, the session, and a WebSocket that watches. `first` is the time from the first request to the
     first values in ms, and `messages` the number of messages."""
 
-    def __init__(self, server, cookie):
+    def __init__(self, server, session):
         self.server, self.messages, self.bytes = server, 0, 0
         begun = time.monotonic()
-        self.request("GET", "/", cookie)
-        self.request("GET", "/session", cookie)
+        for path in ("/", "/session"):
+            self.open("GET", path, session)[0].close()
         key = base64.b64encode(os.urandom(16)).decode()
         headers = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": key}
-        self.connection, self.rest = self.open("GET", "/varlink/io.vehicled", {"Cookie": cookie, "Origin": server.origin, **headers})
+        self.connection, self.rest = self.open("GET", "/varlink/io.vehicled", {"Origin": server.origin, **session, **headers})
         self.send({"method": "io.vehicled.Watch", "parameters": {"minimumIntervalMilliseconds": 100}, "more": True})
         self.receive()
         self.first = (time.monotonic() - begun) * 1e3
@@ -97,16 +97,17 @@ class Browser:
             raise Trouble(f"{method} {path}: {self.head[0]}")
         return connection, rest
 
-    def request(self, method, path, cookie, **options):
-        self.open(method, path, {"Cookie": cookie, "Origin": self.server.origin}, **options)[0].close()
-
     @classmethod
     def sign_in(cls, server):
-        """The cookie of a session."""
+        """The headers of a session: its cookie and its key."""
         browser = cls.__new__(cls)
         browser.server = server
-        browser.request("POST", "/session", "", body=json.dumps({"token": server.token}).encode())
-        return next(line for line in browser.head if line.lower().startswith("set-cookie:")).split(": ", 1)[1].split(";")[0]
+        connection, body = browser.open("POST", "/session", {"Origin": server.origin}, json.dumps({"token": server.token}).encode())
+        while not body.endswith(b"}"):
+            body += connection.recv(4096)
+        connection.close()
+        cookie = next(line for line in browser.head if line.lower().startswith("set-cookie:")).split(": ", 1)[1].split(";")[0]
+        return {"Cookie": cookie, "Vehicled-Key": json.loads(body)["key"]}
 
     def send(self, call):
         payload = json.dumps(call).encode()
@@ -147,8 +148,8 @@ def run_web(options):
         daemon = FakeDaemon()
         server = Server(daemon.path, rig.same)
         try:
-            cookie = Browser.sign_in(server)
-            browsers = [Browser(server, cookie) for _ in range(BROWSERS)]
+            session = Browser.sign_in(server)
+            browsers = [Browser(server, session) for _ in range(BROWSERS)]
             time.sleep(2)
             used, begun, counts = cpu(server.pid), time.monotonic(), [(b.messages, b.bytes) for b in browsers]
             time.sleep(seconds)

@@ -73,6 +73,9 @@ final class WebRig {
   let program: Program
   var origin: String { "http://127.0.0.1:\(port)" }
   private(set) var cookie = ""
+  private(set) var key = ""
+  /// The headers that prove the session.
+  var credentials: [String: String?] { ["Cookie": cookie, "Vehicled-Key": key] }
 
   /// Starts the server beside the daemon of a rig; `signsIn`: with the printed link.
   init(_ rig: Rig, _ arguments: [String] = ["--control", "ev"], signsIn: Bool = true, environment: [String: String] = [:]) throws {
@@ -97,8 +100,14 @@ final class WebRig {
 
   func signIn(_ token: String) throws {
     let reply = try request("POST", "/session", ["Origin": origin], body: "{\"token\": \"\(token)\"}")
-    try #require(reply.status == 204, "\(reply)")
+    try #require(reply.status == 200, "\(reply)")
     cookie = reply.headers["set-cookie"]?.split(separator: ";").first.map(String.init) ?? ""
+    key = try Self.key(reply)
+  }
+
+  /// The key in the reply to a sign-in.
+  static func key(_ reply: HTTPConnection.Reply) throws -> String {
+    try #require(try JSONDecoder().decode([String: String].self, from: Data(reply.body.utf8))["key"])
   }
 
   /// The text of a request with these headers; those that are nil are left out.
@@ -121,6 +130,7 @@ final class WebRig {
     [
       "Origin": origin, "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
       "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Cookie": cookie ?? self.cookie,
+      "Vehicled-Key": key,
     ]
   }
 

@@ -338,7 +338,8 @@ link = "tcp:127.0.0.1:9"
         trip = next(trip for trip in self.rig.periods("ev") if not trip["open"])
         call = {"method": "io.vehicled.history.Samples", "more": True, "parameters": {"device": "ev", "start": trip["start"], "end": trip["end"]}}
         replies = self.page.evaluate("""(call) => new Promise((resolve) => {
-          const socket = new WebSocket(location.origin.replace("http", "ws") + "/varlink/io.vehicled.history");
+          const protocols = ["vehicled", `key-${localStorage.getItem("vehicled.key")}`];
+          const socket = new WebSocket(location.origin.replace("http", "ws") + "/varlink/io.vehicled.history", protocols);
           const counts = [0, 0];
           let index = 0;
           socket.onopen = () => socket.send(JSON.stringify(call));
@@ -833,6 +834,15 @@ class Access(PageTest):
         self.assertEqual(self.request("GET", "/session")[0], 401)
         upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
         self.assertEqual(self.request("GET", "/varlink/io.vehicled", upgrade | {"Origin": self.address.rstrip("/")})[0], 401)
+
+    def test_cookie_alone_is_worth_nothing(self):
+        """Browsers send it to other servers of this host as well."""
+        cookies = "; ".join(f"{one['name']}={one['value']}" for one in self.context.cookies())
+        self.assertIn("vehicled-web-", cookies)
+        self.assertEqual(self.request("GET", "/session", {"Cookie": cookies})[0], 401)
+        self.open("", "[data-device=phone]")
+        key = self.page.evaluate("localStorage.getItem('vehicled.key')")
+        self.assertEqual(self.request("GET", "/session", {"Cookie": cookies, "Vehicled-Key": key})[0], 200)
 
     def test_other_origins_are_refused(self):
         page = self.context.new_page()

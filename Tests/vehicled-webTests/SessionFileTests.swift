@@ -21,7 +21,7 @@ import Testing
   @Test func `the file is readable only by its owner, and replaced as a whole`() throws {
     #expect(file.load().isEmpty)
     let records = (0..<64).map {
-      SessionRecord(cookie: SecretHash(of: "\($0)".utf8), token: SecretHash(of: "token".utf8), expiry: .max - Int64($0))
+      SessionRecord(secret: SecretHash(of: "\($0)".utf8), token: SecretHash(of: "token".utf8), expiry: .max - Int64($0))
     }
     for records in [records, []] {
       file.store(records)
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test func `a file that cannot be replaced is removed, because sessions in it may have ended`() throws {
-    file.store([SessionRecord(cookie: SecretHash(of: "a".utf8), token: SecretHash(of: "b".utf8), expiry: 1)])
+    file.store([SessionRecord(secret: SecretHash(of: "a".utf8), token: SecretHash(of: "b".utf8), expiry: 1)])
     #expect(file.load().count == 1)
     // A directory that is not empty is in the place of the temporary file.
     try FileManager.default.createDirectory(atPath: directory.path + "/.sessions.new/x", withIntermediateDirectories: true)
@@ -60,8 +60,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "", "{", "[]", #"{"version":1}"#, #"{"version":2,"sessions":[]}"#, #"{"version":1,"sessions":[{}]}"#,
-    #"{"version":1,"sessions":[{"cookie":"x","token":"y","expiry":1}]}"#, String(repeating: " ", count: 70_000),
+    "", "{", "[]", #"{"version":2}"#, #"{"version":1,"sessions":[]}"#, #"{"version":2,"sessions":[{}]}"#,
+    #"{"version":2,"sessions":[{"secret":"x","token":"y","expiry":1}]}"#, String(repeating: " ", count: 70_000),
   ])
   func `a damaged file is moved away`(_ text: String) throws {
     try Data(text.utf8).write(to: URL(fileURLWithPath: file.path))

@@ -7,7 +7,7 @@ import { Client } from "./varlink.js";
 const SOCKETS = { "io.vehicled": "/run/vehicled/io.vehicled", "io.vehicled.history": "/run/vehicled-history/io.vehicled.history" };
 const PROGRAMS = { "io.vehicled": "vehicled", "io.vehicled.history": "vehicled-history" };
 
-// A transport (see transport.js). The bridge passes on the bytes of the socket in pieces of any length.
+// A transport (see app.js). The bridge passes on the bytes of the socket in pieces of any length.
 function channel(service) {
   const raw = window.cockpit.channel({ payload: "stream", unix: SOCKETS[service], binary: true });
   const [encoder, decoder] = [new TextEncoder(), new TextDecoder()];

@@ -12,9 +12,22 @@ struct Request {
   let path: String
   var body = ByteBuffer()
 
+  /// The subprotocol that browsers offer together with one that is the key of the session, because they add no headers of a page to a
+  /// handshake.
+  static let subprotocol = "vehicled"
+  private static let keyPrefix = "key-"
+
   init(_ head: HTTPRequestHead) {
     self.head = head
     path = String(head.uri.prefix { $0 != "?" })
+  }
+
+  var subprotocols: [Substring] { head.headers[canonicalForm: "Sec-WebSocket-Protocol"] }
+
+  /// The key of the session (`SessionSecret`), as the header `Vehicled-Key` or as a subprotocol.
+  var key: String? {
+    head.headers.first(name: "Vehicled-Key")
+      ?? subprotocols.first { $0.hasPrefix(Self.keyPrefix) }.map { String($0.dropFirst(Self.keyPrefix.count)) }
   }
 }
 
@@ -102,9 +115,11 @@ final class HTTPHandler: ChannelInboundHandler, RemovableChannelHandler {
   }
 
   private func upgrade(_ request: Request, _ handler: WebSocketHandler, _ context: ChannelHandlerContext) {
-    // NIO's upgrader computes the headers of the handshake.
+    let isOffered = request.subprotocols.contains { $0 == Request.subprotocol }
+    let headers: HTTPHeaders = isOffered ? ["Sec-WebSocket-Protocol": Request.subprotocol] : [:]
+    // NIO's upgrader computes the other headers of the handshake.
     let upgrader = NIOWebSocketServerUpgrader(
-      shouldUpgrade: { channel, _ in channel.eventLoop.makeSucceededFuture([:]) },
+      shouldUpgrade: { channel, _ in channel.eventLoop.makeSucceededFuture(headers) },
       upgradePipelineHandler: { channel, _ in channel.eventLoop.makeSucceededVoidFuture() })
     upgrader.buildUpgradeResponse(channel: context.channel, upgradeRequest: request.head, initialResponseHeaders: [:]).assumeIsolated()
       .whenComplete { [self] result in

@@ -3,7 +3,6 @@
 
 import { element, setText } from "./dom.js";
 import { Model } from "./model.js";
-import { followLink, SignedOut } from "./session.js";
 import * as units from "./units.js";
 import { Client } from "./varlink.js";
 import { DeviceView } from "./view-device.js";
@@ -21,17 +20,23 @@ const VIEWS = {
 // The minimum time between two frames in ms. In a plot of a minute, a line moves by less than a pixel in this time on most displays.
 const FRAME = 60;
 
-// Shows the page. `environment`: open, a transport; openSession and, where one can sign out, closeSession (see session.js).
+// Shows the page, in vehicled-web (main.js) or Cockpit (plugin.js). `environment`:
+// - open: a transport, a function of the name of a service that returns a channel: send(text), close(), and the callbacks onmessage(text)
+//   and onclose(reason), of which the caller sets both at once.
+// - openSession: returns `control`, the devices that the session may control (without it they are unknown, and the daemon decides);
+//   `withheld`, those that it may control after signing in again; `history`, whether there is a history service; and `kiosk`, whether to
+//   start with large gauges. Throws an error with `isSignedOut` if there is no session.
+// - closeSession, followLink: where one can sign out and in.
 export async function start(environment) {
   try {
     await new App(environment, await environment.openSession()).run();
   } catch (error) {
-    showSignedOut(error);
+    showSignedOut(error, environment);
   }
 }
 
 class App {
-  // The rights (see session.js).
+  // The rights.
   session;
   daemon;
   history;
@@ -67,7 +72,7 @@ class App {
     this.#build();
     if (this.session.kiosk && !location.hash) history.replaceState(null, "", "#/kiosk");
     addEventListener("hashchange", () => {
-      if (followLink()) return;
+      if (this.#environment.followLink?.()) return;
       this.#navigate();
       this.#main.focus({ preventScroll: true });
       this.#refreshSession();
@@ -82,7 +87,7 @@ class App {
     this.model.onlost = async () => {
       // An outage of the server is no reason to end the session.
       const session = await this.#reopenSession().catch((error) => {
-        if (error instanceof SignedOut) throw error;
+        if (error.isSignedOut) throw error;
         return this.session;
       });
       this.#take(session);
@@ -121,7 +126,7 @@ class App {
     try {
       return await this.#environment.openSession();
     } catch (error) {
-      if (!(error instanceof SignedOut)) throw error;
+      if (!error.isSignedOut) throw error;
       // Another tab may be signing in again, which replaces the session of this browser.
       await new Promise((resolve) => setTimeout(resolve, 1000));
       return this.#environment.openSession();
@@ -213,12 +218,11 @@ function decoded(part) {
 }
 
 // Explains why there is no session, and where a link to open one comes from.
-function showSignedOut(error) {
-  const isSignedOut = error instanceof SignedOut;
-  addEventListener("hashchange", followLink);
+function showSignedOut({ message, isSignedOut = false }, { followLink }) {
+  addEventListener("hashchange", () => followLink?.());
   document.body.replaceChildren(element("main", { class: "signed-out" },
     element("h1", {}, isSignedOut ? "Not signed in" : "The page cannot be shown"),
-    element("p", { role: "alert" }, error.message),
+    element("p", { role: "alert" }, message),
     isSignedOut && element("p", {}, "To open the page, run ", element("code", {}, "vehicled-web"),
       " in a terminal, and follow the link that it prints."),
     element("p", {}, element("button", { onclick: () => location.reload() }, "Try again"))));

@@ -14,7 +14,7 @@ export class Client {
   #service;
   #idle = null;
 
-  // `open` is a transport (transport.js); the interface has the name of its service.
+  // `open` is a transport (app.js); the interface has the name of its service.
   constructor(open, service) {
     this.#open = open;
     this.#service = service;

@@ -8,7 +8,7 @@ import ServiceRuntime
 
 /// A session as it is stored.
 struct SessionRecord: Equatable {
-  let cookie: SecretHash
+  let secret: SecretHash
   /// The token with which the browser has signed in.
   let token: SecretHash
   /// On the boot clock.
@@ -16,7 +16,7 @@ struct SessionRecord: Equatable {
 }
 
 struct SessionFile {
-  private static let version = 1
+  private static let version = 2
   /// The maximum length in bytes, of which 64 sessions use a quarter.
   private static let maxLength = 64 << 10
 
@@ -67,7 +67,7 @@ struct SessionFile {
 
   static func text(_ records: [SessionRecord]) -> String {
     let sessions = records.map { record -> JSON in
-      ["cookie": .string(record.cookie.text), "token": .string(record.token.text), "expiry": .int(Int(record.expiry))]
+      ["secret": .string(record.secret.text), "token": .string(record.token.text), "expiry": .int(Int(record.expiry))]
     }
     return JSON.object([.init(key: "version", value: .int(version)), .init(key: "sessions", value: .array(sessions))]).text + "\n"
   }
@@ -77,10 +77,10 @@ struct SessionFile {
     guard let root = JSON(text), root["version"] == .int(version), case .array(let sessions)? = root["sessions"] else { return nil }
     var records: [SessionRecord] = []
     for session in sessions {
-      guard let cookie = session["cookie"]?.string.flatMap(SecretHash.init(stored:)),
+      guard let secret = session["secret"]?.string.flatMap(SecretHash.init(stored:)),
         let token = session["token"]?.string.flatMap(SecretHash.init(stored:)), case .int(let expiry)? = session["expiry"]
       else { return nil }
-      records.append(SessionRecord(cookie: cookie, token: token, expiry: Instant(expiry)))
+      records.append(SessionRecord(secret: secret, token: token, expiry: Instant(expiry)))
     }
     return records
   }

@@ -1,4 +1,4 @@
-// Signing in and out: tokens become sessions, and cookies are looked up. Times are on the boot clock. No I/O.
+// Signing in and out: tokens become sessions, which are found by their secrets. Times are on the boot clock. No I/O.
 
 import Protocols
 
@@ -15,7 +15,7 @@ final class Sessions {
 
   enum SignIn {
     /// `owner`: the name of the token, or `the link`.
-    case accepted(owner: String, cookie: String)
+    case accepted(owner: String, SessionSecret)
     case rejected
     /// Rejected, as many others before it.
     case limited
@@ -29,7 +29,7 @@ final class Sessions {
   /// Called with the sessions of tokens in files after each change.
   private let store: ([SessionRecord]) -> Void
   private var failures: RateLimit
-  /// By the hash of the cookie.
+  /// By the hash of the secret.
   private var entries: [SecretHash: Entry] = [:]
   /// The keys of `entries`, oldest first.
   private var order: [SecretHash] = []
@@ -60,29 +60,29 @@ final class Sessions {
     let rights = Dictionary(named.map { ($0.token.hash, $0.rights) }) { $1 }
     // An expiry that is too late is that of another boot.
     let expiries = now + 1...now + Session.lifetime * .second
-    for record in records.suffix(Self.maxCount) where expiries.contains(record.expiry) && entries[record.cookie] == nil {
+    for record in records.suffix(Self.maxCount) where expiries.contains(record.expiry) && entries[record.secret] == nil {
       guard let rights = rights[record.token] else { continue }
-      entries[record.cookie] = Entry(session: Session(restored: rights, expiry: record.expiry, at: now), token: record.token)
-      order.append(record.cookie)
+      entries[record.secret] = Entry(session: Session(restored: rights, expiry: record.expiry, at: now), token: record.token)
+      order.append(record.secret)
     }
     if order.count < records.count { save() }
   }
 
   private func save() {
     store(
-      order.compactMap { cookie in
-        guard let entry = entries[cookie], let token = entry.token else { return nil }
-        return SessionRecord(cookie: cookie, token: token, expiry: entry.session.expiry)
+      order.compactMap { secret in
+        guard let entry = entries[secret], let token = entry.token else { return nil }
+        return SessionRecord(secret: secret, token: token, expiry: entry.session.expiry)
       })
   }
 
-  /// Creates a session if the token is valid. `cookie`: that of the browser, whose session ends then, so that a kiosk that signs in with
-  /// each start has only one. A valid token is always accepted, so that no other local user can prevent it with wrong ones; of these, more
-  /// than 20 in a minute are reported as such, so that the caller does not log each.
-  func signIn(_ token: String, replacing cookie: String? = nil, at now: Instant) -> SignIn {
+  /// Creates a session if the token is valid. `old`: that of the browser, which ends then, so that a kiosk that signs in with each start
+  /// has only one. A valid token is always accepted, so that no other local user can prevent it with wrong ones; of these, more than 20
+  /// in a minute are reported as such, so that the caller does not log each.
+  func signIn(_ token: String, replacing old: SessionSecret? = nil, at now: Instant) -> SignIn {
     guard let (owner, entry) = entry(for: token, at: now) else { return failures.take(at: now) == nil ? .rejected : .limited }
-    if let cookie { remove(SecretHash(of: cookie.utf8), "this browser has signed in again") }
-    return .accepted(owner: owner, cookie: add(entry, at: now))
+    if let old { remove(old.hash, "this browser has signed in again") }
+    return .accepted(owner: owner, add(entry, at: now))
   }
 
   private func entry(for given: String, at now: Instant) -> (owner: String, Entry)? {
@@ -98,15 +98,14 @@ final class Sessions {
     return nil
   }
 
-  /// Returns the cookie of the session.
-  private func add(_ entry: Entry, at now: Instant) -> String {
+  private func add(_ entry: Entry, at now: Instant) -> SessionSecret {
     endExpired(at: now)
     if order.count >= Self.maxCount { remove(superfluous(entry.token), "too many other browsers have signed in") }
-    let token = Token.random()
-    entries[token.hash] = entry
-    order.append(token.hash)
+    let secret = SessionSecret.random()
+    entries[secret.hash] = entry
+    order.append(secret.hash)
     save()
-    return token.text
+    return secret
   }
 
   /// The session that ends in favour of a new one.
@@ -119,31 +118,31 @@ final class Sessions {
     return order[0]
   }
 
-  /// The session of a cookie, unless it has ended.
-  func session(_ cookie: String?, at now: Instant) -> Session? {
-    guard let cookie, let session = entries[SecretHash(of: cookie.utf8)]?.session else { return nil }
+  /// The session with this secret, unless it has ended.
+  func session(_ secret: SessionSecret?, at now: Instant) -> Session? {
+    guard let secret, let session = entries[secret.hash]?.session else { return nil }
     guard session.isExpired(at: now) else { return session }
-    end(cookie, "the session has expired")
+    end(secret, "the session has expired")
     return nil
   }
 
   /// Ends the sessions that have expired, because their WebSockets may be open.
   func endExpired(at now: Instant) {
     let expired = order.filter { entries[$0]?.session.isExpired(at: now) == true }
-    for cookie in expired { remove(cookie, "the session has expired") }
+    for secret in expired { remove(secret, "the session has expired") }
     if !expired.isEmpty { save() }
   }
 
   /// Ends a session and closes its WebSockets.
-  func end(_ cookie: String, _ reason: String) {
-    if remove(SecretHash(of: cookie.utf8), reason) { save() }
+  func end(_ secret: SessionSecret, _ reason: String) {
+    if remove(secret.hash, reason) { save() }
   }
 
   /// Returns whether there was such a session.
-  @discardableResult private func remove(_ cookie: SecretHash, _ reason: String) -> Bool {
-    guard let entry = entries.removeValue(forKey: cookie) else { return false }
+  @discardableResult private func remove(_ secret: SecretHash, _ reason: String) -> Bool {
+    guard let entry = entries.removeValue(forKey: secret) else { return false }
     entry.session.end(reason)
-    order.removeAll { $0 == cookie }
+    order.removeAll { $0 == secret }
     return true
   }
 }
