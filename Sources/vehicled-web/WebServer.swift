@@ -15,6 +15,7 @@ final class WebServer {
   private let sessions: Sessions
   private let sockets: [GatewayService: String]
   private let metrics: MetricsPage?
+  private let monitor: DaemonMonitor?
   private let cookieName: String
   private let loop: any NIOCore.EventLoop
   private let logger = Logger(label: "vehicled-web")
@@ -27,6 +28,7 @@ final class WebServer {
   ) {
     (self.files, self.sessions, self.sockets, self.metrics, self.loop) = (files, sessions, sockets, metrics, loop)
     check = RequestCheck(port: port, origins: origins)
+    monitor = sockets[.daemon].map { DaemonMonitor($0, loop: loop) }
     // Browsers send cookies to all ports of a host; each server needs a name of its own, and a key as well (SessionSecret).
     cookieName = "vehicled-web\(port.map { "-\($0)" } ?? "")"
   }
@@ -118,7 +120,7 @@ final class WebServer {
     guard session.canConnect, connections.canUpgrade else {
       return .reply(.text(.tooManyRequests, "too many WebSockets; close other pages"))
     }
-    let connection = GatewayConnection(service, path, session, loop: loop)
+    let connection = GatewayConnection(service, path, session, monitor: service == .daemon ? monitor : nil, loop: loop)
     return .upgrade(connection.makeHandler())
   }
 }

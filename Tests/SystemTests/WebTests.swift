@@ -413,6 +413,24 @@ extension EndToEnd {
       #expect(web.program.end() == 0)
     }
 
+    @Test func `a daemon that hangs is noticed, and its return as well`() throws {
+      let rig = try Rig()
+      let (daemon, _) = try rig.ev()
+      let web = try WebRig(rig)
+      let socket = try web.webSocket()
+      socket.send("{\"method\":\"io.vehicled.Watch\",\"more\":true}")
+      _ = try socket.json()
+      daemon.signal(SIGSTOP)
+      defer { daemon.signal(SIGCONT) }
+      var event = socket.next()
+      while case .message = event { event = socket.next() }
+      let reason = "vehicled does not respond; see: systemctl status vehicled"
+      #expect(event == .closed(1013, reason))
+      #expect(try web.webSocket().next() == .closed(1013, reason), "no connection waits for a daemon that hangs")
+      daemon.signal(SIGCONT)
+      #expect(wait { (try? web.webSocket().call("io.vehicled.Status")) != nil })
+    }
+
     // MARK: Metrics and reverse proxies
 
     @Test func `Prometheus reads values with the times of their measurement`() throws {

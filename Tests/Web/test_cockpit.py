@@ -83,6 +83,15 @@ class Plugin(unittest.TestCase):
         expect(banner).to_be_hidden(timeout=15_000)
         self.assertEqual(self.problems, [])
 
+    def test_3_daemon_hangs(self):
+        self.page.wait_for_selector("[data-device=phone]")
+        self.rig.running["daemon"].send_signal(signal.SIGSTOP)
+        banner = self.page.locator(".banner")
+        expect(banner).to_contain_text("vehicled does not respond", timeout=15_000)
+        self.rig.running["daemon"].send_signal(signal.SIGCONT)
+        expect(banner).to_be_hidden(timeout=15_000)
+        self.assertEqual(self.problems, [])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -515,6 +515,19 @@ class Failures(PageTest):
         self.rig.vehiclectl("set", "phone.steps", "78")
         expect(steps).to_have_text("78")
 
+    def test_3_daemon_hangs(self):
+        self.open("device/phone", "tr[data-reference]")
+        self.rig.vehiclectl("set", "phone.steps", "79")
+        steps = self.page.locator("[data-reference='phone.steps'] .number")
+        expect(steps).to_have_text("79")
+        self.rig.running["daemon"].send_signal(signal.SIGSTOP)
+        banner = self.page.locator(".banner")
+        expect(banner).to_contain_text("vehicled does not respond", timeout=10_000)
+        expect(steps).not_to_have_text("79")
+        self.rig.running["daemon"].send_signal(signal.SIGCONT)
+        expect(banner).to_be_hidden(timeout=15_000)
+        expect(steps).to_have_text("79")
+
     def test_3_history_started_later(self):
         self.open("", "[data-device=phone]")
         link = self.page.get_by_role("link", name="History", exact=True)

@@ -44,6 +44,26 @@ import Testing
     #expect(reason.text.utf8.count == 122 && reason.code == .unknown(1013) && CloseReason.refused("short").text == "short")
   }
 
+  // MARK: Silence
+
+  @Test func `a silent daemon is called once, and counts as hung when it does not reply`() {
+    var silence = Silence()
+    #expect((0..<7).map { _ in silence.tick() } == [.wait, .wait, .call, .wait, .hung, .wait, .wait] && silence.isHung)
+    silence.end()
+    #expect(!silence.isHung)
+    // A daemon that replies is called every 3 s, and one that sends values never.
+    var calls = 0
+    for _ in 0..<9 where silence.tick() == .call {
+      calls += 1
+      silence.end()
+    }
+    #expect(calls == 3)
+    for _ in 0..<100 {
+      #expect(silence.tick() != .call)
+      silence.end()
+    }
+  }
+
   // MARK: ReplySplitter
 
   private func frames(_ chunks: String...) -> [String] {

@@ -13,6 +13,8 @@ final class GatewayConnection: WebSocketOwner, ServiceOwner {
   private let path: String
   private let session: Session
   private let loop: any NIOCore.EventLoop
+  /// Of the daemon; nil for other services.
+  private let monitor: DaemonMonitor?
   private weak var browser: WebSocketHandler?
   private weak var socket: ServiceHandler?
   private var calls = CallQueue()
@@ -25,8 +27,8 @@ final class GatewayConnection: WebSocketOwner, ServiceOwner {
   private var isClosed = false
 
   /// `path`: the socket of the service.
-  init(_ service: GatewayService, _ path: String, _ session: Session, loop: any NIOCore.EventLoop) {
-    (self.service, self.path, self.session, self.loop) = (service, path, session, loop)
+  init(_ service: GatewayService, _ path: String, _ session: Session, monitor: DaemonMonitor?, loop: any NIOCore.EventLoop) {
+    (self.service, self.path, self.session, self.monitor, self.loop) = (service, path, session, monitor, loop)
   }
 
   /// The handler of the browser's channel.
@@ -40,6 +42,9 @@ final class GatewayConnection: WebSocketOwner, ServiceOwner {
 
   func opened() {
     session.add(self) { [weak self] in self?.browser?.close(.refused($0)) }
+    let close = { [weak self] in self?.browser?.close(.unavailable(DaemonMonitor.reason)) ?? () }
+    if monitor?.isHung == true { return close() }
+    monitor?.add(self, close: close)
     do throws(ValueError) { try connect() } catch {
       browser?.close(.unavailable(error.description))
     }
@@ -111,6 +116,7 @@ final class GatewayConnection: WebSocketOwner, ServiceOwner {
     isClosed = true
     resumption?.cancel()
     session.remove(self)
+    monitor?.remove(self)
     socket?.close()
   }
 
@@ -136,6 +142,7 @@ final class GatewayConnection: WebSocketOwner, ServiceOwner {
   var acceptsReplies: Bool { browser?.isWritable == true }
 
   func received(reply: ByteBuffer) {
+    monitor?.heard()
     for frame in splitter.frames(reply) {
       browser?.send(frame)
       guard let continues = scanner.scan(frame) else { continue }

@@ -22,7 +22,7 @@ const FRAME = 60;
 
 // Shows the page, in vehicled-web (main.js) or Cockpit (plugin.js). `environment`:
 // - open: a transport, a function of the name of a service that returns a channel: send(text), close(), and the callbacks onmessage(text)
-//   and onclose(reason), of which the caller sets both at once.
+//   and onclose(reason), of which the caller sets both at once. It is also closed if the daemon hangs.
 // - openSession: returns `control`, the devices that the session may control (without it they are unknown, and the daemon decides);
 //   `withheld`, those that it may control after signing in again; `history`, whether there is a history service; and `kiosk`, whether to
 //   start with large gauges. Throws an error with `isSignedOut` if there is no session.

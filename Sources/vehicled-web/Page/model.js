@@ -4,7 +4,7 @@ import { Device } from "./device.js";
 
 const MIN_PAUSE = 250;
 const MAX_PAUSE = 4000;
-// The daemon sends at least a heartbeat every 10 s.
+// The daemon sends at least a heartbeat every 10 s. Transports close earlier if it hangs.
 const MAX_SILENCE = 25;
 // A reading that is older than this, in seconds, may have been measured before the server's clock was set.
 const MAX_CLOCK_AGE = 2;
