@@ -515,6 +515,18 @@ class Failures(PageTest):
         self.rig.vehiclectl("set", "phone.steps", "78")
         expect(steps).to_have_text("78")
 
+    def test_2_log_goes_on_after_a_restart(self):
+        self.open("doctor", ".log li")
+        self.rig.end("daemon")
+        ended = self.page.locator(".log li", has_text="has closed the connection")
+        expect(ended).to_be_visible()
+        self.rig.start_daemon()
+        after = ended.locator("xpath=following-sibling::li")
+        expect(after.first).to_be_visible(timeout=20_000)
+        # What was shown before is not repeated.
+        lines = self.page.locator(".log li").all_text_contents()
+        self.assertEqual(len(lines), len(set(lines)), lines)
+
     def test_3_daemon_hangs(self):
         self.open("device/phone", "tr[data-reference]")
         self.rig.vehiclectl("set", "phone.steps", "79")

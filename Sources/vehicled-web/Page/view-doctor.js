@@ -4,6 +4,8 @@ import { element, setText } from "./dom.js";
 import { clock, dateAndTime, size } from "./format.js";
 
 const MAX_RECORDS = 200;
+// The pause before another attempt to follow the log, in seconds.
+const RETRY = 2;
 
 export class DoctorView {
   title = "Doctor";
@@ -12,7 +14,11 @@ export class DoctorView {
   #status = element("p", { class: "result", role: "status" });
   #history = element("p");
   #log = element("ol", { class: "log" });
-  #stream;
+  #stream = null;
+  // The time of the last record in µs since the Unix epoch.
+  #last = 0;
+  // When to follow the log again after the connection was lost.
+  #retryAt = Infinity;
 
   constructor(app) {
     this.#app = app;
@@ -26,10 +32,14 @@ export class DoctorView {
     if (app.history) this.#describeHistory();
   }
 
-  update() {}
+  update() {
+    const { outage, now } = this.#app.model;
+    if (this.#stream === null && outage === null && now >= this.#retryAt) this.#follow();
+  }
 
   close() {
-    this.#stream.close();
+    this.#stream?.close();
+    this.#retryAt = Infinity;
   }
 
   async #check() {
@@ -64,13 +74,28 @@ export class DoctorView {
   }
 
   #follow() {
-    this.#stream = this.#app.daemon.stream("Log", {}, ({ records }) => {
-      const isAtEnd = this.#log.scrollTop + this.#log.clientHeight >= this.#log.scrollHeight - 8;
-      this.#log.append(...(records ?? []).slice(-MAX_RECORDS).map((record) => this.#record(record)));
-      while (this.#log.childElementCount > MAX_RECORDS) this.#log.firstChild.remove();
-      if (isAtEnd) this.#log.scrollTop = this.#log.scrollHeight;
+    let isFirst = true;
+    const stream = this.#app.daemon.stream("Log", {}, ({ records = [] }) => {
+      // After an interruption, the first reply repeats what the daemon has stored.
+      const fresh = isFirst ? records.filter((record) => record.time > this.#last) : records;
+      isFirst = false;
+      this.#last = records.at(-1)?.time ?? this.#last;
+      this.#append(fresh.slice(-MAX_RECORDS).map((record) => this.#record(record)));
     });
-    this.#stream.done.catch((error) => this.#log.append(element("li", { class: "warning" }, error.message)));
+    this.#stream = stream;
+    stream.done.catch((error) => {
+      this.#append([element("li", { class: "warning" }, error.message)]);
+      this.#stream = null;
+      // An error of the daemon itself would only be repeated.
+      this.#retryAt = error.name === "" ? this.#app.model.now + RETRY : Infinity;
+    });
+  }
+
+  #append(nodes) {
+    const isAtEnd = this.#log.scrollTop + this.#log.clientHeight >= this.#log.scrollHeight - 8;
+    this.#log.append(...nodes);
+    while (this.#log.childElementCount > MAX_RECORDS) this.#log.firstChild.remove();
+    if (isAtEnd) this.#log.scrollTop = this.#log.scrollHeight;
   }
 
   #record({ time, level, device, link, message }) {
