@@ -782,6 +782,35 @@ class Lists(PageTest):
         self.assert_no_problems()
 
 
+class Explained(PageTest):
+    """What is missing, unknown or beyond the numbers of a browser is said in words, without a mouse."""
+
+    @classmethod
+    def prepare(cls):
+        declare = lambda name, kind, unit=None: {"name": name, "type": kind, "writable": False, "motion": False, "help": "", "group": "drive", "rank": 1, "unit": unit}
+        properties = [declare("speed", "float", "km/h"), declare("rpm", "float", "rpm"), declare("counter", "int"), declare("label", "string"), declare("voltages", "list", "V")]
+        readings = [reading("ev", "speed", 50.0, "km/h"), reading("ev", "rpm", None, "not answered"), reading("ev", "counter", 2**53 + 1),
+                    reading("ev", "label", "blue"), reading("ev", "voltages", None, "not requested yet")]
+        device = {"name": "ev", "kind": "obd", "state": "polling", "links": [], "readings": readings}
+        cls.fake = FakeDaemon(cls.rig.daemon_socket, [{"device": "ev", "kind": "obd", "properties": properties, "actions": []}], [device])
+        cls.addClassCleanup(cls.fake.close)
+        return cls.rig.start_web()
+
+    def test_large_integers_keep_their_digits(self):
+        for view, place in (("", "[data-reference='ev.counter']"), ("device/ev", "tr[data-reference='ev.counter']")):
+            self.open(view, place)
+            expect(self.page.locator(f"{place} .number")).to_have_text("9007199254740993")
+
+    def test_lists_that_arrive_later_become_bars(self):
+        self.open("device/ev", "tr[data-reference='ev.voltages']")
+        self.fake.send(changes=[reading("ev", "voltages", ["3.80", "3.81", "3.82", "3.80"], "V")])
+        expect(self.page.locator(".cells span")).to_have_count(4)
+        expect(self.page.locator(".summary")).to_contain_text("3.80 – 3.82 V, Δ 20 mV")
+        self.fake.send(changes=[reading("ev", "voltages", None, "stale")])
+        expect(self.page.locator(".summary")).to_have_text("– stale")
+        self.assert_no_problems()
+
+
 class Access(PageTest):
     """Who may use the server: only a signed-in browser, and only the server's own page in it."""
 

@@ -19,8 +19,10 @@ export class Field {
         options.map((option) => element("option", { value: option }, option)));
     } else if (type === "int" || type === "float") {
       const limits = { min: this.#shown(minimum), max: this.#shown(maximum) };
+      // A larger integer would be rounded.
+      const exact = type === "int" ? { min: limits.min ?? -Number.MAX_SAFE_INTEGER, max: limits.max ?? Number.MAX_SAFE_INTEGER } : limits;
       this.input = element("input", { ...common, type: "number", step: type === "int" && this.#unit === declaration.unit ? "1" : "any",
-        inputmode: "decimal", placeholder: range(limits.min, limits.max), ...limits });
+        inputmode: "decimal", placeholder: range(limits.min, limits.max), ...exact });
     } else {
       this.input = element("input", { ...common, type: secret ? "password" : "text", autocomplete: "off", placeholder: type === "list"
         ? "separated by commas" : "" });

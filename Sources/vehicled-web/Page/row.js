@@ -24,6 +24,8 @@ export class Row {
   version = 0;
   ring = new Ring();
   #rawUnit;
+  // The value as text if it is an integer that a JavaScript number cannot hold.
+  #digits;
 
   constructor(device, name, declaration) {
     this.device = device;
@@ -68,7 +70,7 @@ export class Row {
 
   // The number in the shown unit with few digits, or the text.
   get brief() {
-    return this.isNumber && Number.isFinite(Number(this.text)) ? brief(Number(this.text)) : this.text;
+    return this.isNumber && this.text !== this.#digits && Number.isFinite(Number(this.text)) ? brief(Number(this.text)) : this.text;
   }
 
   age(now) {
@@ -95,6 +97,7 @@ export class Row {
   note(reading, now, wall) {
     this.#rawUnit = reading.unit ?? this.#rawUnit;
     this.value = unwrap(reading.value);
+    this.#digits = reading.value?.digits;
     this.reason = reading.reason ?? "";
     this.measuredAt = reading.age == null ? null : now - reading.age;
     this.text = this.#shownText();
@@ -117,6 +120,7 @@ export class Row {
   #shownText() {
     if (Array.isArray(this.value)) return text(this.value.map((entry) => this.#shownEntry(entry)));
     if (!this.isNumber) return text(this.value);
+    if (this.#digits && !isConverted(this.#rawUnit)) return this.#digits;
     const number = shown(this.value, this.#rawUnit);
     if (number === undefined) {
       this.value = undefined;

@@ -11,11 +11,19 @@ const MIN_CELLS = 4;
 export class Values {
   node = element("div", { class: "groups" });
   #lines = [];
+  // The lists that are not drawn as bars, because they had no numbers yet.
+  #lists;
 
   // `device`: built again when its shape changes. `showsAll`: whether to include values that the vehicle does not report.
   constructor(device, showsAll) {
+    this.#lists = device.rows.filter((row) => row.declaration.type === "list" && !isCells(row));
     const groups = Map.groupBy(device.rows.filter((row) => showsAll || !row.isNotReported), (row) => row.group);
     for (const [name, rows] of groups) this.node.append(this.#group(device, name, rows));
+  }
+
+  // Whether a list has become one of numbers since, so that the view must be built again.
+  get isOutdated() {
+    return this.#lists.some(isCells);
   }
 
   update(now) {

@@ -34,7 +34,7 @@ export class Client {
     let close;
     const done = new Promise((resolve, reject) => {
       channel.onmessage = (text) => {
-        const reply = JSON.parse(text);
+        const reply = JSON.parse(exactIntegers(text));
         if (reply.error) reject(failure(reply.error, reply.parameters ?? {}));
         else onReply(reply.parameters ?? {});
         if (reply.continues) return;
@@ -60,6 +60,12 @@ export class Client {
     if (this.#idle) channel.close();
     else this.#idle = channel;
   }
+}
+
+// Adds the digits of integers that JavaScript rounds. No string contains such text, because its quotes are escaped.
+function exactIntegers(text) {
+  return text.replace(/"int":\s*(-?\d{16,19})(?=\D)/g, (member, digits) =>
+    (Number.isSafeInteger(Number(digits)) ? member : `${member},"digits":"${digits}"`));
 }
 
 const quoted = (names) => names.map((name) => `"${name}"`).join(", ");
