@@ -796,6 +796,16 @@ class Explained(PageTest):
         cls.addClassCleanup(cls.fake.close)
         return cls.rig.start_web()
 
+    def test_reasons_of_absent_values(self):
+        self.open("", "[data-device=ev]")
+        expect(self.page.locator("[data-reference='ev.rpm'] .reason")).to_have_text("not answered")
+        self.page.screenshot(path=SCREENSHOTS / "reason.png")
+        self.open("plot/ev.speed,ev.rpm", ".legend [data-reference='ev.rpm']")
+        expect(self.page.locator(".legend [data-reference='ev.rpm']")).to_contain_text("– rpm not answered")
+        self.page.locator(".charts").press("ArrowLeft")
+        expect(self.page.locator(".legend [data-reference='ev.rpm']")).to_contain_text("no value at this time")
+        self.assert_no_problems()
+
     def test_large_integers_keep_their_digits(self):
         for view, place in (("", "[data-reference='ev.counter']"), ("device/ev", "tr[data-reference='ev.counter']")):
             self.open(view, place)

@@ -26,6 +26,7 @@ export class Charts {
   #isLive = false;
   #legendAt = 0;
   #values = [];
+  #reasons = [];
   #time = element("li", { class: "time" });
   #onTheme = () => this.#recolor();
 
@@ -53,11 +54,12 @@ export class Charts {
     }
     groups.forEach(([unit, members], index) => Object.assign(this.#plots[index], { unit, traces: members, isLive }));
     this.#values = traces.map((trace) => element("span", { class: "number" }));
+    this.#reasons = traces.map((trace) => element("span", { class: "help" }));
     this.legend.replaceChildren(this.#time, ...traces.map((trace, index) => {
       const mark = element("span", { class: "swatch", "aria-hidden": "true" });
       mark.style.background = trace.color;
       return element("li", { "data-reference": trace.label }, mark, element("span", { class: "name" }, trace.label), " ",
-        this.#values[index], " ", element("span", { class: "unit" }, trace.unit));
+        this.#values[index], " ", element("span", { class: "unit" }, trace.unit), " ", this.#reasons[index]);
     }));
     this.draw();
   }
@@ -121,8 +123,11 @@ export class Charts {
     const isLong = this.end - this.start > 86_400;
     setText(this.#time, this.#cursor === null ? (this.#isLive ? "now" : "") : isLong ? dateAndTime(time * 1000) : clock(time * 1000));
     this.#traces.forEach((trace, index) => {
-      const text = this.#cursor === null && !this.#isLive ? range(trace.extent(this.start, this.end)) : trace.at(time, rounded);
+      const isRange = this.#cursor === null && !this.#isLive;
+      const text = isRange ? range(trace.extent(this.start, this.end)) : trace.at(time, rounded);
       setText(this.#values[index], text || "–");
+      const reason = isRange ? "no values in this range" : this.#cursor === null ? trace.row.reason : "no value at this time";
+      setText(this.#reasons[index], text ? "" : reason);
     });
   }
 

@@ -3,9 +3,12 @@
 import { element, setAttribute, setText } from "./dom.js";
 import { age } from "./format.js";
 import { meaning } from "./row.js";
-import { Sparkline } from "./spark.js";
+import { niceScale } from "./scale.js";
+import { LiveTrace } from "./trace.js";
 
 const MAX_VALUES = 4;
+// The length of the small line of a card in seconds.
+const LENGTH = 60;
 
 export class OverviewView {
   title = "Overview";
@@ -69,7 +72,8 @@ class Card {
     setText(this.#problem, outage === null ? [device.warning, holder, this.#condition(wall)].filter(Boolean).join(" · ") : "");
     setAttribute(this.#problem, "class", `problem ${device.needsAttention ? "bad" : device.warning ? "warn" : ""}`);
     setAttribute(this.#problem, "title", this.#problem.textContent || null);
-    for (const value of this.#values) value.update(now);
+    const explained = this.#problem.textContent;
+    for (const value of this.#values) value.update(now, outage !== null || explained.includes(value.reason));
     this.#spark?.update(wall);
   }
 
@@ -91,23 +95,66 @@ class Headline {
   #value = element("span", { class: "number" });
   #unit = element("span", { class: "unit" });
   #age = element("span", { class: "age" });
+  #reason = element("span", { class: "reason" });
   #version = -1;
+  #explained;
 
   constructor(row) {
     this.#row = row;
     this.node = element("div", { class: "headline", title: row.declaration.help, "data-reference": row.reference },
-      element("div", { class: "name" }, row.name, " ", this.#age), element("div", { class: "value" }, this.#value, " ", this.#unit));
+      element("div", { class: "name" }, row.name, " ", this.#age),
+      element("div", { class: "value" }, this.#value, " ", this.#unit, this.#reason));
   }
 
-  update(now) {
+  // Why there is no value; empty if there is one.
+  get reason() {
+    return this.#row.value === undefined ? this.#row.reason : "";
+  }
+
+  // `isExplained`: whether the card shows the reason elsewhere.
+  update(now, isExplained) {
     const row = this.#row;
     setText(this.#age, row.value === undefined ? "" : age(row.age(now)));
-    if (row.version === this.#version) return;
-    this.#version = row.version;
+    if (row.version === this.#version && isExplained === this.#explained) return;
+    [this.#version, this.#explained] = [row.version, isExplained];
+    setText(this.#reason, isExplained ? "" : this.reason);
     setText(this.#value, row.value === undefined ? "–" : row.brief);
     setText(this.#unit, row.value === undefined ? "" : row.unit);
-    setAttribute(this.node, "class", `headline ${meaning(row)} ${row.isNumber || row.value === undefined ? "" : "word"}`);
+    setAttribute(this.node, "class", `headline ${meaning(row)} ${row.value === undefined ? "absent" : row.isNumber ? "" : "word"}`);
     setAttribute(this.node, "title", row.value === undefined ? row.reason : row.declaration.help);
+  }
+}
+
+// A small line of the last minute of a number, without axes. It is drawn once a second at most.
+class Sparkline {
+  node = element("canvas", { class: "spark", "aria-hidden": "true" });
+  #trace;
+  #second = 0;
+
+  constructor(row) {
+    this.#trace = new LiveTrace(row, "");
+  }
+
+  // `wall`: the server's time.
+  update(wall) {
+    if (Math.floor(wall) === this.#second) return;
+    this.#second = Math.floor(wall);
+    const canvas = this.node;
+    canvas.width = Math.round(canvas.clientWidth * devicePixelRatio);
+    canvas.height = Math.round(canvas.clientHeight * devicePixelRatio);
+    const extent = this.#trace.extent(wall - LENGTH, wall);
+    if (!extent) return;
+    const { low, high } = niceScale(...extent, 2);
+    const margin = devicePixelRatio;
+    const area = {
+      x: (time) => canvas.width * (1 - (wall - time) / LENGTH),
+      y: (value) => margin + (canvas.height - 2 * margin) * (1 - (value - low) / (high - low)),
+    };
+    this.#trace.color = getComputedStyle(canvas).color;
+    const context = canvas.getContext("2d");
+    context.lineWidth = 1.5 * devicePixelRatio;
+    context.lineJoin = "round";
+    this.#trace.draw(context, area, wall - LENGTH, wall);
   }
 }
 
