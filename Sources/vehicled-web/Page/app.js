@@ -152,9 +152,9 @@ class App {
 
   #navigate() {
     const [name, ...parts] = address();
-    const View = VIEWS[name] ?? OverviewView;
+    const View = Object.hasOwn(VIEWS, name) ? VIEWS[name] : null;
     this.#view?.close?.();
-    this.#view = new View(this, ...parts);
+    this.#view = View ? new View(this, ...parts) : new MissingView(name);
     document.body.classList.toggle("bare", View === KioskView);
     document.title = `${this.#view.title} – vehicled`;
     this.#mark();
@@ -203,6 +203,18 @@ class App {
     }
     if (news.length) setText(this.#announcer, news.join("; "));
   }
+}
+
+// What is shown for an address that selects no view, such as a mistyped bookmark.
+class MissingView {
+  title = "No such view";
+
+  constructor(name) {
+    this.node = element("p", { class: "empty", role: "status" }, `There is no view "${name}"; `,
+      element("a", { href: "#/" }, "see the overview"));
+  }
+
+  update() {}
 }
 
 // The name of the view in the address, and what follows it.

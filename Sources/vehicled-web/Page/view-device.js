@@ -1,8 +1,7 @@
 // One device: state and links, values by group, inputs, actions, trouble codes, a recording.
 
-import { Actions } from "./actions.js";
 import { Codes } from "./codes.js";
-import { Controls } from "./controls.js";
+import { Actions, Controls } from "./controls.js";
 import { linkText } from "./device.js";
 import { element, replace, setAttribute, setText } from "./dom.js";
 import { Recording } from "./recording.js";

@@ -11,6 +11,8 @@ export class KioskView {
   title = "Kiosk";
   #app;
   #references;
+  // The names in the address that no property has.
+  #unknown = "";
   #device = "";
   #shape = "";
   #gauges = [];
@@ -43,10 +45,11 @@ export class KioskView {
       this.#build();
     }
     const device = model.devices.get(this.#device);
-    setText(this.#problem, model.outage ?? (device
-      && (device.problem !== undefined ? device.problem + device.nextAttempt(model.wall) : device.warning)) ?? "");
+    const problem = model.outage ?? (device
+      && (device.problem !== undefined ? device.problem + device.nextAttempt(model.wall) : device.warning));
+    setText(this.#problem, [problem, this.#unknown].filter(Boolean).join(" · "));
     const isBad = model.outage !== null || device?.needsAttention;
-    setAttribute(this.#problem, "class", `problem ${isBad ? "bad" : device?.warning ? "warn" : ""}`);
+    setAttribute(this.#problem, "class", `problem ${isBad ? "bad" : device?.warning || this.#unknown ? "warn" : ""}`);
     // The line above the gauges is about one device, and explains its values.
     const explains = (row) => model.outage !== null || (row.device === this.#device && Boolean(device?.explains(row.reason)));
     for (const gauge of this.#gauges) gauge.update(model.now, explains);
@@ -67,6 +70,8 @@ export class KioskView {
   #build() {
     const { model } = this.#app;
     const named = this.#references.map((reference) => model.row(reference)).filter(Boolean);
+    const unknown = this.#references.filter((reference) => !model.row(reference));
+    this.#unknown = unknown.length ? `no such property: ${unknown.join(", ")}` : "";
     const devices = [...model.devices.values()];
     const first = devices.find((device) => !device.needsAttention && device.headlines.some((row) => row.isNumber)) ?? devices[0];
     this.#device = named[0]?.device || this.#device || first.name;

@@ -27,7 +27,8 @@ export class PeriodView {
     this.title = `Period ${number}`;
     this.node = element("div", { class: "period" }, this.#status);
     this.#charts.onrange = (start, end) => this.#zoom(start, end);
-    this.#load(Number(number)).catch((error) => setText(this.#status, error.message));
+    this.#load(number).catch((error) => replace(this.node, element("p", { class: "empty", role: "status" }, `${error.message}; `,
+      element("a", { href: "#/history" }, "see the history"))));
   }
 
   update() {}
@@ -38,8 +39,9 @@ export class PeriodView {
   }
 
   async #load(number) {
+    if (!/^\d{1,15}$/.test(number)) throw new Error(`"${number}" is not the number of a period`);
     if (!this.#app.history) throw new Error("vehicled-history is not running; start it: sudo systemctl start vehicled-history");
-    const { period, pauses, curve } = await this.#app.history.call("Period", { number });
+    const { period, pauses, curve } = await this.#app.history.call("Period", { number: Number(number) });
     const { series } = await this.#app.history.call("Series", { device: period.device });
     this.#period = period;
     this.#references = await this.#choose(series);

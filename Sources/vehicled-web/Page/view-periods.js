@@ -16,13 +16,15 @@ export class PeriodsView {
   title = "History";
   #app;
   #kind;
+  #isKnown;
   #status = element("p", { class: "result", role: "status" });
   #list = element("div", { class: "scroll" });
   #limit = LIMIT;
 
   constructor(app, kind = "trip") {
     this.#app = app;
-    this.#kind = kind in KINDS ? kind : "trip";
+    this.#isKnown = Object.hasOwn(KINDS, kind);
+    this.#kind = kind;
     this.node = element("div", { class: "periods" },
       element("div", { class: "head" }, element("h1", {}, "History"),
         element("nav", { class: "tabs", "aria-label": "Kinds" },
@@ -38,6 +40,7 @@ export class PeriodsView {
   async #load() {
     if (!this.#app.history) return setText(this.#status,
       "vehicled-history is not running; start it: sudo systemctl start vehicled-history");
+    if (!this.#isKnown) return setText(this.#status, `there is no kind "${this.#kind}"; choose one of the others`);
     setText(this.#status, "loading …");
     const periods = [];
     try {

@@ -34,6 +34,7 @@ export class PlotView {
     oninput: () => this.#applyFilter() });
   #pause = element("button", { "aria-pressed": "false", onclick: () => this.#togglePause() }, "Pause");
   #select;
+  #notice = "";
   #stop = element("div");
   #status = element("p", { class: "result", role: "status" });
   #onkey = (event) => {
@@ -44,13 +45,15 @@ export class PlotView {
 
   constructor(app, references = "", start = "", end = "") {
     this.#app = app;
-    this.#references = references.split(",").filter(Boolean).slice(0, MAX_TRACES);
-    if (app.history && Number(end) > Number(start)) this.#range = [Number(start), Number(end)];
+    const given = references.split(",").filter(Boolean);
+    this.#references = given.slice(0, MAX_TRACES);
+    if (given.length > MAX_TRACES) this.#notice = `only ${MAX_TRACES} of ${given.length} properties are shown`;
+    if (start || end) this.#takeRange(Number(start), Number(end));
     const ranges = [element("optgroup", { label: "Live" },
       Object.keys(LIVE).map((name) => element("option", { value: name, selected: LIVE[name] === MINUTE }, name))),
       app.history && element("optgroup", { label: "Recorded" },
         Object.keys(RECORDED).map((name) => element("option", { value: name }, name))),
-      app.history && element("option", { value: "range", hidden: true }, "selection")];
+      element("option", { value: "range", hidden: true, selected: this.#range !== null }, "selection")];
     this.#select = element("select", { "aria-label": "Range", onchange: () => this.#chooseRange() }, ranges.filter(Boolean));
     this.node = element("div", { class: "plot-view" },
       element("details", { class: "picker", open: matchMedia("(min-width: 60rem)").matches }, element("summary", {}, "Properties"),
@@ -63,6 +66,13 @@ export class PlotView {
         this.#stop, this.#charts.legend, this.#charts.node));
     this.#charts.onrange = (start, end) => this.#zoom(start, end);
     document.addEventListener("keydown", this.#onkey);
+  }
+
+  // The range of a bookmark.
+  #takeRange(start, end) {
+    if (!(end > start)) this.#notice = "the address has no valid range; this is the live plot";
+    else if (!this.#app.history) this.#notice = "recorded values need vehicled-history, which is not running; this is the live plot";
+    else this.#range = [start, end];
   }
 
   update() {
@@ -121,15 +131,17 @@ export class PlotView {
     this.#references = this.#references.filter((reference) => reference !== box.value);
     if (box.checked && this.#references.length >= MAX_TRACES) {
       box.checked = false;
-      setText(this.#status, `at most ${MAX_TRACES} properties; deselect one first`);
-    } else if (box.checked) {
-      this.#references.push(box.value);
+      this.#notice = `at most ${MAX_TRACES} properties; deselect one first`;
+    } else {
+      this.#notice = "";
+      if (box.checked) this.#references.push(box.value);
     }
     this.#show();
   }
 
   #chooseRange() {
     const name = this.#select.value;
+    this.#notice = "";
     this.#range = null;
     if (name in RECORDED) this.#range = [this.#app.model.wall - RECORDED[name], this.#app.model.wall];
     else this.#length = LIVE[name];
@@ -138,9 +150,9 @@ export class PlotView {
 
   // Zooms into a range: of the recorded values, or of a paused live plot.
   #zoom(start, end) {
+    this.#select.value = "range";
     if (this.#app.history && (this.#range || end - start > LIVE["10 min"])) {
       this.#range = [start, Math.min(end, this.#app.model.wall)];
-      this.#select.value = "range";
       this.#show();
     } else {
       this.#length = Math.min(LIVE["10 min"], Math.max(1, end - start));
@@ -154,10 +166,24 @@ export class PlotView {
     if (this.#range) return;
     this.#pausedAt = this.#pausedAt === null ? this.#app.model.wall : null;
     this.#paused.clear();
-    if (this.#pausedAt === null) this.#length = LIVE[this.#select.value] ?? MINUTE;
+    if (this.#pausedAt === null) this.#length = this.#liveLength();
     this.#pause.setAttribute("aria-pressed", String(this.#pausedAt !== null));
     setText(this.#pause, this.#pausedAt === null ? "Pause" : "Continue");
     this.#show();
+  }
+
+  // The length of a live plot that goes on: as chosen, or a minute after a selection.
+  #liveLength() {
+    if (this.#select.value === "range") this.#select.value = "1 min";
+    return LIVE[this.#select.value];
+  }
+
+  // With the names in the address that cannot be plotted.
+  #notices() {
+    const rows = this.#references.map((reference) => [reference, this.#app.model.row(reference)]);
+    const list = (text, found) => found.length > 0 && `${text}: ${found.map(([reference]) => reference).join(", ")}`;
+    return [this.#notice, list("no such property", rows.filter(([, row]) => !row)),
+      list("not a number", rows.filter(([, row]) => row && !row.isPlottable))].filter(Boolean);
   }
 
   async #show() {
@@ -168,9 +194,9 @@ export class PlotView {
     const shown = new Set(this.#references.map((reference) => reference.split(".")[0]));
     replace(this.#stop, stopButtons(this.#app, [...this.#app.model.devices.values()].filter(({ name }) => shown.has(name))));
     if (this.#range) return this.#showRecorded(this.#request);
-    const rows = this.#references.map((reference) => this.#app.model.row(reference)).filter(Boolean);
+    const rows = this.#references.map((reference) => this.#app.model.row(reference)).filter((row) => row?.isPlottable);
     this.#keep(rows);
-    setText(this.#status, this.#pausedAt === null ? "" : `paused at ${clock(this.#pausedAt * 1000)}`);
+    setText(this.#status, [...(this.#pausedAt === null ? [] : [`paused at ${clock(this.#pausedAt * 1000)}`]), ...this.#notices()].join("; "));
     this.#follow();
     this.#charts.show(rows.map((row, index) => new LiveTrace(row, color(index), this.#samples(row))), { isLive: this.#pausedAt === null });
   }
@@ -191,7 +217,7 @@ export class PlotView {
     if (request !== this.#request) return;
     [this.#charts.start, this.#charts.end] = [start, end];
     this.#charts.show(traces, { isLive: false });
-    setText(this.#status, [`${dateAndTime(start * 1000)} to ${dateAndTime(end * 1000)}`, ...problems].join("; "));
+    setText(this.#status, [`${dateAndTime(start * 1000)} to ${dateAndTime(end * 1000)}`, this.#notice, ...problems].filter(Boolean).join("; "));
   }
 
   // Stores the samples of these rows for as long as a live plot can show; those of others only for a minute.
