@@ -803,9 +803,20 @@ class Explained(PageTest):
         expect(self.page.locator("[data-reference='ev.rpm'] .reason")).to_have_text("not answered")
         self.page.screenshot(path=SCREENSHOTS / "reason.png")
         self.open("plot/ev.speed,ev.rpm", ".legend [data-reference='ev.rpm']")
-        expect(self.page.locator(".legend [data-reference='ev.rpm']")).to_contain_text("– rpm not answered")
+        expect(self.page.locator(".legend [data-reference='ev.rpm'] .number")).to_have_text("–")
+        expect(self.page.locator(".charts .help")).to_have_text("ev.rpm: not answered")
         self.page.locator(".charts").press("ArrowLeft")
-        expect(self.page.locator(".legend [data-reference='ev.rpm']")).to_contain_text("no value at this time")
+        expect(self.page.locator(".charts .help")).to_contain_text("ev.rpm: no value at this time")
+        self.assert_no_problems()
+
+    def test_long_reasons_are_whole(self):
+        for width in (320, 1280):
+            self.page.set_viewport_size({"width": width, "height": 640})
+            self.open("device/ev", "tr[data-reference='ev.speed']")
+            self.fake.send(changes=[reading("ev", "speed", None, "no measurement in the last 120 s; connect the strap, or set the value by hand")])
+            row = self.page.locator("tr[data-reference='ev.speed']")
+            expect(row).to_contain_text("or set the value by hand")
+            self.assertEqual(row.evaluate("(row) => [...row.cells].filter((cell) => cell.scrollWidth > cell.clientWidth).length"), 0)
         self.assert_no_problems()
 
     def test_unknown_names_in_bookmarks(self):

@@ -26,7 +26,8 @@ export class Charts {
   #isLive = false;
   #legendAt = 0;
   #values = [];
-  #reasons = [];
+  // Why traces have no value, below the plots: in the legend, it would move them.
+  #reasons = element("p", { class: "help" });
   #time = element("li", { class: "time" });
   #onTheme = () => this.#recolor();
 
@@ -50,16 +51,16 @@ export class Charts {
     if (groups.length !== this.#plots.length || groups.some(([unit], index) => unit !== this.#plots[index].unit)) {
       this.#plots = groups.map(([unit]) => new Plot({ label: `Plot in ${unit || "numbers"}`, onpoint: (time) => this.#point(time),
         onselect: (start, end) => this.onrange(start, end) }));
-      this.node.replaceChildren(...this.#plots.flatMap((plot, index) => [element("div", { class: "axis" }, groups[index][0]), plot.node]));
+      this.node.replaceChildren(
+        ...this.#plots.flatMap((plot, index) => [element("div", { class: "axis" }, groups[index][0]), plot.node]), this.#reasons);
     }
     groups.forEach(([unit, members], index) => Object.assign(this.#plots[index], { unit, traces: members, isLive }));
     this.#values = traces.map((trace) => element("span", { class: "number" }));
-    this.#reasons = traces.map((trace) => element("span", { class: "help" }));
     this.legend.replaceChildren(this.#time, ...traces.map((trace, index) => {
       const mark = element("span", { class: "swatch", "aria-hidden": "true" });
       mark.style.background = trace.color;
       return element("li", { "data-reference": trace.label }, mark, element("span", { class: "name" }, trace.label), " ",
-        this.#values[index], " ", element("span", { class: "unit" }, trace.unit), " ", this.#reasons[index]);
+        this.#values[index], " ", element("span", { class: "unit" }, trace.unit));
     }));
     this.draw();
   }
@@ -122,13 +123,14 @@ export class Charts {
     const time = this.#cursor ?? this.end;
     const isLong = this.end - this.start > 86_400;
     setText(this.#time, this.#cursor === null ? (this.#isLive ? "now" : "") : isLong ? dateAndTime(time * 1000) : clock(time * 1000));
-    this.#traces.forEach((trace, index) => {
-      const isRange = this.#cursor === null && !this.#isLive;
+    const isRange = this.#cursor === null && !this.#isLive;
+    const reasons = this.#traces.flatMap((trace, index) => {
       const text = isRange ? range(trace.extent(this.start, this.end)) : trace.at(time, rounded);
       setText(this.#values[index], text || "–");
       const reason = isRange ? "no values in this range" : this.#cursor === null ? trace.row.reason : "no value at this time";
-      setText(this.#reasons[index], text ? "" : reason);
+      return text || !reason ? [] : [`${trace.label}: ${reason}`];
     });
+    setText(this.#reasons, reasons.join("; "));
   }
 
   #key(event) {
