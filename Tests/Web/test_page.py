@@ -436,6 +436,7 @@ link = "tcp:127.0.0.1:9"
                         self.wait_until_drawn()
                     self.page.screenshot(path=SCREENSHOTS / f"{name}-{width}-{scheme}.png")
                     self.assertLessEqual(self.page.evaluate("document.documentElement.scrollWidth"), width)
+                    self.assertTrue(self.page.evaluate("(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)(document.querySelector('nav'))"))
                     if width == 1440:
                         self.assertEqual(self.page.evaluate(POOR_CONTRAST), [])
                         self.assertEqual(self.page.evaluate(UNNAMED), [])
@@ -853,6 +854,7 @@ class Explained(PageTest):
         for view, place in (("", "[data-reference='ev.counter']"), ("device/ev", "tr[data-reference='ev.counter']")):
             self.open(view, place)
             expect(self.page.locator(f"{place} .number")).to_have_text("9007199254740993")
+            self.assertTrue(self.page.locator(f"{place} .number").evaluate("(number) => number.parentNode.scrollWidth <= number.parentNode.clientWidth"), view)
 
     def test_lists_that_arrive_later_become_bars(self):
         self.open("device/ev", "tr[data-reference='ev.voltages']")

@@ -101,7 +101,7 @@ class Line {
     this.#cell.colSpan = isKnown ? 1 : 2;
     this.#age.hidden = !isKnown;
     if (this.#bar) this.#bar.hidden = !isKnown;
-    setAttribute(this.node, "class", isKnown ? `${meaning(row)} ${row.isNumber ? "" : Array.isArray(row.value) ? "word list" : "word"}`
+    setAttribute(this.node, "class", isKnown ? `${meaning(row)} ${row.isNumber && row.text.length < 12 ? "" : Array.isArray(row.value) ? "word list" : "word"}`
       : "absent");
     setAttribute(this.#value, "title", isKnown ? null : row.reason);
     if (this.#bar) this.#bar.firstChild.style.width = `${100 * Math.min(1, Math.max(0, share(row) ?? 0))}%`;

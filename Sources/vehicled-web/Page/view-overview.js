@@ -7,6 +7,8 @@ import { niceScale } from "./scale.js";
 import { LiveTrace } from "./trace.js";
 
 const MAX_VALUES = 4;
+// Longer numbers are small.
+const MAX_DIGITS = 8;
 // The length of the small line of a card in seconds.
 const LENGTH = 60;
 
@@ -120,7 +122,8 @@ class Headline {
     setText(this.#reason, isExplained ? "" : this.reason);
     setText(this.#value, row.value === undefined ? "–" : row.brief);
     setText(this.#unit, row.value === undefined ? "" : row.unit);
-    setAttribute(this.node, "class", `headline ${meaning(row)} ${row.value === undefined ? "absent" : row.isNumber ? "" : "word"}`);
+    const isLong = row.value === undefined ? !isExplained : row.isNumber && row.brief.length > MAX_DIGITS;
+    setAttribute(this.node, "class", `headline ${meaning(row)} ${isLong ? "long" : row.isNumber || row.value === undefined ? "" : "word"}`);
     setAttribute(this.node, "title", row.value === undefined ? row.reason : row.declaration.help);
   }
 }
