@@ -61,10 +61,11 @@ test: setup lint build check-install ## run the same checks as CI
 	  grep '✘' .build/test.log; grep -E -A 16 'Fatal error|Program crashed|crashed:$$' .build/test.log | cut -c 1-240 | head -n 60; exit 1; fi
 	@$(MAKE) -s fuzz-short
 
-test-vm: setup deb ## test the Debian package in a Debian guest with systemd, journald, bluetoothd and NetworkManager (needs root once)
+test-vm: setup deb ## test the Debian package in a Debian guest with systemd, journald, bluetoothd, NetworkManager and Cockpit (needs root once)
 	@Tests/Setup/setup.sh vm
 	@.venv/bin/python Tests/VM/machine.py build .build/vm
-	@.venv/bin/python Tests/VM/machine.py run .build/vm $$(ls .build/deb/*.deb) $(release)/vehiclesim
+	@code=0; package=$$(ls .build/deb/*.deb); .venv/bin/python Tests/VM/machine.py web .build/vm $$package || code=$$?; \
+	  .venv/bin/python Tests/VM/machine.py run .build/vm $$package $(release)/vehiclesim || code=$$?; exit $$code
 
 # How often test-resets resets the guest.
 RESETS = 20

@@ -4,18 +4,19 @@
   machine.py build DIRECTORY                   creates kernel, initrd and disk image once (needs root, about three minutes)
   machine.py run DIRECTORY PACKAGE SIMULATOR   boots the guest with the package, and SIMULATOR behind a USB serial cable, and
                                                runs scenario.py in it
+  machine.py web DIRECTORY PACKAGE             boots the guest with the package, runs web.py in it, and browser.py here
   machine.py reset DIRECTORY PACKAGE COUNT     resets the guest COUNT times while it records a car (resets.py), and checks what was lost
 
 Uses KVM if available, otherwise emulation. The guest boots in 15 s, has no external network, and discards its changes; only the
 recorded values of `reset` stay, on a disk of their own. The exit status of `run` is that of the scenario, or 125 if the guest did not
 report one."""
-import io, os, random, re, shutil, signal, statistics, subprocess, sys, tarfile, tempfile, threading, time
+import io, os, random, re, shutil, signal, socket, statistics, subprocess, sys, tarfile, tempfile, threading, time
 from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = ("systemd-sysv,dbus,bluez,python3,polkitd,udev,kmod,procps,rfkill,libevdev2,libcurl4,libsqlite3-0,libdeflate0,ca-certificates,libpam-systemd,linux-image-amd64,"
-            "network-manager,wpasupplicant,hostapd,dnsmasq-base,iw,iproute2")
+            "network-manager,wpasupplicant,hostapd,dnsmasq-base,iw,iproute2,libmosquitto1,dbus-user-session,cockpit-bridge,cockpit-system,cockpit-ws")
 BUMBLE = "bumble==0.0.236"
 TIMEOUT = 3000  # seconds for the whole run
 
@@ -47,7 +48,7 @@ ExecStart=/bin/sh -c 'python3 -u /opt/vm/scenario.py >/dev/ttyS1 2>&1; echo "vm:
 }
 QUIET = ("apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer e2scrub_reap.service "
          "getty@tty1.service serial-getty@ttyS0.service systemd-timesyncd.service").split()
-LATER = ("NetworkManager", "NetworkManager-wait-online", "wpa_supplicant", "hostapd")  # the scenario starts them
+LATER = ("NetworkManager", "NetworkManager-wait-online", "wpa_supplicant", "hostapd", "cockpit.socket")  # the scenario starts them
 
 
 def run(*command):
@@ -143,6 +144,33 @@ def test(folder, package, simulator):
     return code
 
 
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def web(folder, package):
+    """Only Cockpit, and the port that takes the checks of the browser, are forwarded into the guest, and from loopback only."""
+    import browser, web as scenario
+
+    def job(tar):
+        tar.add(package, "opt/vm/vehicled.deb")
+        for name, file in (("scenario.py", "web.py"), ("package.py", "package.py"), ("service.py", "service.py"), ("steps.py", "steps.py")):
+            tar.add(HERE / file, f"opt/vm/{name}")
+
+    cockpit, checks = free_port(), free_port()
+    forwards = f"hostfwd=tcp:127.0.0.1:{cockpit}-:9090,hostfwd=tcp:127.0.0.1:{checks}-:{scenario.CHECKS[1]}"
+    with guest(folder, job, "-nic", f"user,model=virtio-net-pci,restrict=on,{forwards}") as machine:
+        for line in machine.stdout:
+            match line.split():
+                case ["vm:", "exit", code]: return int(code)
+                case ["vm:", "browse"]: browser.browse(cockpit, checks, scenario.USERS, folder)
+                case _: print(line.rstrip(), flush=True)
+    show_console(folder)
+    return 125
+
+
 def show_console(folder):
     print(f"machine.py: the guest ended too early; last lines of {folder}/console.log:", file=sys.stderr)
     print((folder / "console.log").read_text(errors="replace")[-2000:], file=sys.stderr)
@@ -200,5 +228,6 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["build", folder]: build(Path(folder).resolve())
         case ["run", folder, package, simulator]: sys.exit(test(Path(folder).resolve(), package, simulator))
+        case ["web", folder, package]: sys.exit(web(Path(folder).resolve(), package))
         case ["reset", folder, package, count]: sys.exit(reset(Path(folder).resolve(), package, int(count)))
         case _: sys.exit(__doc__)
