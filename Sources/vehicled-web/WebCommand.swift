@@ -76,10 +76,16 @@ import Varlink
       printError("no browser could sign in; add [token.NAME] with file = \"/PATH\" to the configuration, see vehicled-web(8)")
       throw ExitCode(2)
     }
+    let secrets: WebSecrets
+    do throws(ValueError) { secrets = try WebSecrets(configuration) } catch {
+      // As for an invalid configuration: a restart does not help.
+      printError(error.description)
+      throw ExitCode(2)
+    }
     do throws(ValueError) {
       // The sessions of a terminal end with it.
       try WebService(
-        configuration: configuration, linkRights: config == nil ? Rights(control: Set(control)) : nil,
+        configuration: configuration, secrets: secrets, linkRights: config == nil ? Rights(control: Set(control)) : nil,
         sessionDirectory: config == nil ? nil : environment("RUNTIME_DIRECTORY")
       ).run()
     } catch {

@@ -14,6 +14,7 @@ struct WebService {
   private static let expiryInterval = TimeAmount.seconds(30)
 
   let configuration: WebConfiguration
+  let secrets: WebSecrets
   /// The rights of browsers that sign in with a printed link; nil to print none.
   let linkRights: Rights?
   /// The directory in which sessions are stored; nil to keep them in memory only.
@@ -28,17 +29,13 @@ struct WebService {
     pthread_sigmask(SIG_BLOCK, &signals, nil)
     signal(SIGPIPE, SIG_IGN)
     let files = try PageFiles(configuration.files ?? WebConfiguration.installedFiles)
-    let tokens = try configuration.tokens.map { token throws(ValueError) in
-      Sessions.NamedToken(name: token.name, token: try Self.secret(token.file, of: "token \(token.name)"), rights: token.rights)
-    }
-    let metrics = try configuration.metrics.map { metrics throws(ValueError) in try Self.secret(metrics.tokenFile, of: "metrics") }
     let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
     let server = NIOLoopBoundBox.makeEmptyBox(valueType: WebServer.self, eventLoop: loop)
     let listener = try listen(on: loop, server)
     let port = listener.localAddress?.port
     do {
       try loop.flatSubmit {
-        server.value = makeServer(port, files, tokens, metrics, loop)
+        server.value = makeServer(port, files, loop)
         return listener.setOption(.autoRead, value: true)
       }.wait()
     } catch {
@@ -51,17 +48,6 @@ struct WebService {
     while sigwait(&signals, &number) != 0 {}
     Notify.send("STOPPING=1")
     if case .unix(let path) = configuration.listen { unlink(path) }
-  }
-
-  /// Reads a token, which must be long enough that it cannot be guessed.
-  private static func secret(_ file: String, of owner: String) throws(ValueError) -> Token {
-    let secret: SecretBytes
-    do throws(ValueError) { secret = try SecretFile.read(file) } catch { throw ValueError("\(owner): \(error.description)") }
-    guard secret.bytes.count >= Token.minLength else {
-      throw ValueError(
-        "\(owner): the token in \(quoted(file)) is shorter than \(Token.minLength) characters; create one with: openssl rand -hex 16")
-    }
-    return Token(secret)
   }
 
   // MARK: Listening
@@ -101,11 +87,11 @@ struct WebService {
   /// The URL of the page, as a browser opens it.
   private func url(_ port: Int?) -> String { configuration.origins.first?.text ?? "http://\(port == nil ? "localhost" : address(port))" }
 
-  private func makeServer(
-    _ port: Int?, _ files: PageFiles, _ tokens: [Sessions.NamedToken], _ metricsToken: Token?, _ loop: any NIOCore.EventLoop
-  ) -> WebServer {
+  private func makeServer(_ port: Int?, _ files: PageFiles, _ loop: any NIOCore.EventLoop) -> WebServer {
     let file = sessionDirectory.map(SessionFile.init(in:))
-    let sessions = Sessions(tokens, linkRights: linkRights, restored: file?.load() ?? [], at: SystemClock.boot) { [url = url(port)] token in
+    let sessions = Sessions(
+      secrets.tokens, linkRights: linkRights, restored: file?.load() ?? [], at: SystemClock.boot
+    ) { [url = url(port)] token in
       let line = Array("\(url)/#token=\(token.text)\n".utf8)
       _ = write(STDOUT_FILENO, line, line.count)
     } store: {
@@ -115,7 +101,7 @@ struct WebService {
     loop.scheduleRepeatedTask(initialDelay: Self.expiryInterval, delay: Self.expiryInterval) { _ in
       expiring.value.endExpired(at: SystemClock.boot)
     }
-    let metrics = metricsToken.map {
+    let metrics = secrets.metrics.map {
       MetricsPage($0, positions: configuration.metrics?.positions ?? [], daemon: configuration.daemon, loop: loop)
     }
     if let interval = Notify.watchdogInterval {

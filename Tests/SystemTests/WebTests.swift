@@ -145,7 +145,7 @@ extension EndToEnd {
       try FileManager.default.createDirectory(atPath: "\(rig.directory)/page", withIntermediateDirectories: true)
       try rig.write("<!doctype html>", to: "\(rig.directory)/page/index.html")
       let refused = rig.run("\(Rig.programs)/vehicled-web", arguments)
-      #expect(refused.status == 1 && refused.errors.contains("token kiosk: \(file) is accessible to other users; chmod 600"))
+      #expect(refused.status == 2 && refused.errors.contains("token kiosk: \(file) is accessible to other users; chmod 600"))
       try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
       let web = try WebRig(rig, ["--config", configuration], signsIn: false)
       #expect(web.program.stdout == "", "a service prints no link")
@@ -170,7 +170,7 @@ extension EndToEnd {
       for (arguments, status, message) in [
         (["--listen", "0.0.0.0:8270"], 2, "can be reached from other computers, without encryption; use 127.0.0.1:PORT"),
         (["--files", "\(rig.directory)/none"], 1, "no such file"), (["--config", "\(rig.directory)/none.toml"], 2, "no such file"),
-        (["--config", "\(rig.directory)/web.toml"], 1, "is shorter than 22 characters; create one with: openssl rand -hex 16"),
+        (["--config", "\(rig.directory)/web.toml"], 2, "is shorter than 22 characters; create one with: openssl rand -hex 16"),
         (["--config", "\(rig.directory)/empty.toml"], 2, "no browser could sign in; add [token.NAME]"),
         (["--files", rig.directory, "--listen", "127.0.0.1:\(taken.port)"], 1, "choose another with --listen"),
         (["--files", rig.directory, "--listen", "unix:\(rig.directory)/token"], 1, "exists and is not a socket"),

@@ -96,6 +96,7 @@ def unit():
     configure()
     sh(f"openssl rand -hex 16 >{TOKEN_FILE}; chmod 644 {TOKEN_FILE}; systemctl reset-failed vehicled-web; systemctl start vehicled-web")
     check("a token that others can read is rejected, with the remedy", wait(lambda: f"chmod 600 {TOKEN_FILE}" in log(20), 30), log(4))
+    check("and is not tried again either", sh("systemctl show -p NRestarts --value vehicled-web")[1] == "0")
     sh(f"systemctl stop vehicled-web; rm {TOKEN_FILE}; install -m 600 -o vehicled-web /dev/null {TOKEN_FILE}; openssl rand -hex 16 | tee {TOKEN_FILE}")
     code, out, errors = sh("vehicled-web --check-config && systemctl enable --now vehicled-web")
     must("with a token of mode 0600 it serves the page", code == 0 and wait(answers), errors or log())
