@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Benchmarks of vehicled against the floor: the minimum that hardware and kernel allow, measured in the same run.
 
-  bench.py [max] [hz] [scale] [fanout] [ble] [vesc] [car] [tilt] [flood] [idle]     default: all of these
+  bench.py [max] [hz] [scale] [frames] [fanout] [ble] [vesc] [car] [tilt] [flood] [idle]     default: all of these
   bench.py history | kills | mqtt | web
 
   max     one adapter back to back: polls per second and CPU per poll, against the C floor
   hz      one adapter at 20 Hz, no client: CPU per poll, missed polls, drift, lateness, against the floor
   scale   100 and 1000 adapters at 20 Hz: missed polls, CPU per poll, memory per adapter, against the floor
+  frames  battery records over slcan against those over an ELM327's text: rate, CPU; 100 Hz, and 20 ECUs at 20 Hz over slcan
   fanout  100 watchers of a 20 Hz stream, one that stops reading, requests back to back; against gpsd if installed
   ble     one adapter at 20 Hz over BLE, through a mock BlueZ, against the same over TCP: CPU per poll, round trip
   vesc    a VESC at 50 Hz against an OBD adapter at the same rate: CPU per poll
@@ -27,13 +28,13 @@ import argparse, json, os, platform, shutil, signal, sys, tempfile
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # keeps the source directory clean
-import beside, car, fanout, flooding, history, idle, mqtt, polling, rig, tilting, web
+import beside, car, fanout, flooding, frames, history, idle, mqtt, polling, rig, tilting, web
 from verdict import verdicts
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", metavar="NAME", help="max, hz, scale, fanout, ble, vesc, car, tilt, flood, idle, history, kills, web, mqtt, or one part of mqtt: mqtt-kills, mqtt-outage, mqtt-cpu, mqtt-vehicle")
+    parser.add_argument("what", nargs="*", metavar="NAME", help="max, hz, scale, frames, fanout, ble, vesc, car, tilt, flood, idle, history, kills, web, mqtt, or one part of mqtt: mqtt-kills, mqtt-outage, mqtt-cpu, mqtt-vehicle")
     parser.add_argument("--bin", type=Path, default=rig.ROOT / ".build" / "release", help="directory of vehicled and vehiclectl (.build/release)")
     parser.add_argument("--quick", action="store_true", help="short runs, as a smoke test")
     parser.add_argument("--rounds", type=int, help="number of rounds (3; quick 1)")
@@ -43,7 +44,7 @@ def main():
     parser.add_argument("--kills", type=int, help="number of kills (kills: 1000, quick 20; mqtt: 100, quick 5)")
     parser.add_argument("--json", type=Path, help="write the results of all rounds to this file")
     options = parser.parse_args()
-    benchmarks = {"max": polling.run_max, "hz": polling.run_hz, "scale": polling.run_scale, "fanout": fanout.run_fanout, "ble": beside.run_ble, "vesc": beside.run_vesc, "car": car.run_car, "tilt": tilting.run_tilt, "flood": flooding.run_flood, "idle": idle.run_idle}
+    benchmarks = {"max": polling.run_max, "hz": polling.run_hz, "scale": polling.run_scale, "frames": frames.run_frames, "fanout": fanout.run_fanout, "ble": beside.run_ble, "vesc": beside.run_vesc, "car": car.run_car, "tilt": tilting.run_tilt, "flood": flooding.run_flood, "idle": idle.run_idle}
     parts = {f"mqtt-{part}": run for part, run in mqtt.PARTS.items()}
     separate = {"history": history.run_history, "kills": history.run_kills, "mqtt": mqtt.run_mqtt, "web": web.run_web, **parts}
     for name in options.what:

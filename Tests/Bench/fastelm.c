@@ -1,7 +1,9 @@
-// A fast ELM327 on TCP for benchmarks: any number of connections, one thread, immediate replies. Supports the set-up commands of vehicled
-// and the battery record (220101), and counts requests.
+// A fast adapter on TCP for benchmarks: any number of connections, one thread, immediate replies. Each connection is an ELM327 or, if it
+// sends slcan, a CAN adapter. Supports the set-up commands of vehicled and the battery record (220101), and counts requests. Over slcan, any
+// other request of service 22 has a reply of one frame, and the requests to each ECU are counted like those of a connection of its own.
 //
-//   fastelm [HZ]      prints its port; HZ (20) is the grid that lateness and missed polls are measured against
+//   fastelm [HZ [MS]]   prints its port; HZ (20) is the grid that lateness and missed polls are measured against; over slcan, an ECU answers
+//                       after MS (0)
 //
 // SIGUSR1 prints one line of JSON about the time since SIGUSR2; SIGTERM ends it. Reply n of a connection carries the
 // motor speed 7n mod 10000, so every reply differs from the one before.
@@ -11,6 +13,10 @@ enum { TIMES = 1 << 14, FRAMES = 9 };
 
 struct Connection {
   int descriptor, length;
+  struct Connection *bus;  // counts the requests to one ECU on the bus of this connection; NULL for a connection itself
+  unsigned ecu;
+  int timer, due;          // delays the replies of ECUs: the timer, and the bytes in `delayed`
+  char delayed[64];
   char command[32];
   char echo, spaces, headers, feeds;
   unsigned replies, polls;  // since the connection, since the last reset
@@ -23,6 +29,7 @@ static struct Connection *connections;
 static unsigned lost;
 static int64_t begun, cpu_begun;
 static double period = 1e9 / 20;
+static long delay_ns;
 
 // The reply of an E-GMP car: 3 bytes that echo the request, then the record. Big endian.
 static unsigned char page[62] = {
@@ -76,12 +83,20 @@ static void switch_to(char *what, char digit) { if (digit == '0' || digit == '1'
 
 static void power_up(struct Connection *c) { c->echo = c->spaces = 1, c->headers = c->feeds = 0; }
 
+static void count_poll(struct Connection *c) {
+  if (c->polls < TIMES) c->times[c->polls] = now();
+  c->polls++;
+}
+
+static void send_text(struct Connection *c, const char *text, size_t count) {
+  if (write(c->descriptor, text, count) != (ssize_t)count) return;
+}
+
 static void answer(struct Connection *c) {
   char text[1024], *out = text, *command = c->command;
   if (c->echo) out += sprintf(out, "%s\r", command);
   if (!strcmp(command, "220101") || !strcmp(command, "2201019")) {
-    if (c->polls < TIMES) c->times[c->polls] = now();
-    c->polls++;
+    count_poll(c);
     out = put_page(c, out);
   } else {
     const char *words = "?";
@@ -100,16 +115,92 @@ static void answer(struct Connection *c) {
   }
   out = end_line(c, out);
   *out++ = '>';
-  if (write(c->descriptor, text, out - text) != out - text) return;
+  send_text(c, text, out - text);
 }
 
-static void hang_up(struct Connection *c) {
+static struct Connection *add_connection(struct Connection connection) {
+  struct Connection *c = malloc(sizeof *c);
+  *c = connection;
+  c->times = malloc(TIMES * sizeof *c->times);
+  c->next = connections;
+  return connections = c;
+}
+
+// The counter of the requests to this ECU.
+static struct Connection *ecu_on(struct Connection *bus, unsigned ecu) {
+  for (struct Connection *c = connections; c; c = c->next)
+    if (c->bus == bus && c->ecu == ecu) return c;
+  return add_connection((struct Connection){.descriptor = -1, .timer = -1, .bus = bus, .ecu = ecu});
+}
+
+// Sends the first frame of an ECU, after the delay. One ECU answers at a time.
+static void send_later(struct Connection *c, const char *text, int count) {
+  if (!delay_ns) return send_text(c, text, count);
+  memcpy(c->delayed, text, count);
+  c->due = count;
+  timerfd_settime(c->timer, 0, &(struct itimerspec){.it_value.tv_nsec = delay_ns}, NULL);
+}
+
+// Frame `frame` of the record as a line of slcan.
+static char *put_frame(char *out, int frame) {
+  unsigned char bytes[8] = {0x20 | (frame & 15)};
+  int head = frame ? 1 : 2, at = frame ? 7 * frame - 1 : 0, take = 8 - head < (int)sizeof page - at ? 8 - head : (int)sizeof page - at;
+  if (!frame) memcpy(bytes, (unsigned char[]){0x10, sizeof page}, 2);
+  memcpy(bytes + head, page + at, take);
+  memcpy(out, "t7EC8", 5);
+  out = put_hex(out + 5, bytes, 8, 0);
+  *out++ = '\r';
+  return out;
+}
+
+// Answers a line of slcan: a command to the adapter, or a frame to an ECU, which the adapter acknowledges.
+static void answer_slcan(struct Connection *c) {
+  char text[1024], *out = text, *command = c->command;
+  if (*command != 't') return send_text(c, text, sprintf(text, "%s\r", *command == 'V' ? "V1013" : *command == 'F' ? "F00" : ""));
+  unsigned ecu, did;
+  send_text(c, "z\r", 2);
+  if (!strncmp(command, "t7E4803220101", 13)) {
+    unsigned speed = 7 * c->replies++ % 10000;
+    page[56] = speed >> 8;
+    page[57] = speed;
+    count_poll(c);
+    send_later(c, text, put_frame(text, 0) - text);
+  } else if (!strncmp(command, "t7E4830", 7)) {
+    for (int frame = 1; frame < FRAMES; frame++) out = put_frame(out, frame);
+    send_text(c, text, out - text);
+  } else if (sscanf(command, "t%3x80322%4x", &ecu, &did) == 2) {
+    struct Connection *counter = ecu_on(c, ecu);
+    count_poll(counter);
+    send_later(c, text, sprintf(text, "t%03X80462%04X%02X000000\r", ecu + 8, did, counter->replies++ & 0x7F));
+  }
+}
+
+// Sends what was delayed.
+static void answer_late(struct Connection *c) {
+  uint64_t expirations;
+  if (read(c->timer, &expirations, sizeof expirations) == sizeof expirations) send_text(c, c->delayed, c->due);
+}
+
+static int is_slcan(const char *command) {
+  return *command == 't' || (*command && strchr("CVOFS", *command) && strlen(command) <= 2);
+}
+
+static void forget(struct Connection *c) {
   struct Connection **place = &connections;
   while (*place != c) place = &(*place)->next;
   *place = c->next;
-  close(c->descriptor);
   free(c->times);
   free(c);
+}
+
+static void hang_up(struct Connection *c) {
+  for (struct Connection *other = connections, *next; other; other = next) {
+    next = other->next;
+    if (other->bus == c) forget(other);
+  }
+  close(c->descriptor);
+  close(c->timer);
+  forget(c);
   lost++;
 }
 
@@ -121,7 +212,8 @@ static void take(struct Connection *c) {
     if (bytes[i] == '\r') {
       c->command[c->length] = 0;
       c->length = 0;
-      answer(c);
+      if (is_slcan(c->command)) answer_slcan(c);
+      else answer(c);
     } else if (bytes[i] > ' ' && c->length < (int)sizeof c->command - 1) {
       c->command[c->length++] = bytes[i];
     }
@@ -131,12 +223,13 @@ static void take(struct Connection *c) {
 static void welcome(int listener) {
   int descriptor = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
   if (descriptor < 0) return;
-  struct Connection *c = calloc(1, sizeof *c);
-  *c = (struct Connection){.descriptor = descriptor, .times = malloc(TIMES * sizeof *c->times), .next = connections};
-  connections = c;
+  struct Connection *c = add_connection((struct Connection){.descriptor = descriptor, .timer = -1});
   power_up(c);
   no_delay(descriptor);
   add_to(poller, descriptor, c);
+  if (!delay_ns) return;
+  c->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+  add_to(poller, c->timer, (void *)((uintptr_t)c | 1));
 }
 
 static void reset(void) {
@@ -155,7 +248,7 @@ static void report(void) {
   size_t polls = 0, known = 0, count = 0;
   unsigned missed = 0, extra = 0, open = 0;
   double drift = 0, seconds = (now() - begun) / 1e9;
-  for (struct Connection *c = connections; c; c = c->next) polls += c->polls, open++, known += c->polls < TIMES ? c->polls : TIMES;
+  for (struct Connection *c = connections; c; c = c->next) polls += c->polls, open += c->descriptor >= 0, known += c->polls < TIMES ? c->polls : TIMES;
   double *late = malloc((known + 1) * sizeof *late);
   for (struct Connection *c = connections; c; c = c->next) {
     size_t times = c->polls < TIMES ? c->polls : TIMES;
@@ -189,6 +282,7 @@ static void report(void) {
 
 int main(int count, char **arguments) {
   if (count > 1) period = 1e9 / atof(arguments[1]);
+  if (count > 2) delay_ns = atof(arguments[2]) * 1e6;
   raise_descriptor_limit();
   signal(SIGPIPE, SIG_IGN);
   poller = epoll_create1(EPOLL_CLOEXEC);
@@ -209,6 +303,10 @@ int main(int count, char **arguments) {
       void *owner = events[i].data.ptr;
       if (owner == &listener) {
         welcome(listener);
+      } else if ((uintptr_t)owner & 1) {
+        // A timer, unless its connection was closed in this turn.
+        for (struct Connection *c = connections; c; c = c->next)
+          if (c == (void *)((uintptr_t)owner - 1)) answer_late(c);
       } else if (owner == &told) {
         struct signalfd_siginfo signal;
         if (read(told, &signal, sizeof signal) != sizeof signal) continue;

@@ -96,8 +96,8 @@ def build_tools():
 class Adapters:
     """fastelm: each connection to its port is an adapter."""
 
-    def __init__(self, cpus=None, hz=HZ):
-        self.process = start([TOOLS / "fastelm", hz], "fastelm", cpus, stdout=subprocess.PIPE)
+    def __init__(self, cpus=None, hz=HZ, delay=0):
+        self.process = start([TOOLS / "fastelm", hz, delay], "fastelm", cpus, stdout=subprocess.PIPE)
         self.port = int(self.process.stdout.readline())
 
     def reset(self):
