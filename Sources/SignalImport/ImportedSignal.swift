@@ -7,6 +7,9 @@ struct ImportedSignal: Sendable, Equatable {
   var request: String
   var header: String?
   var reply: String?
+  /// The address bytes of frames, two hex digits each.
+  var extendedAddress: String?
+  var testerAddress: String?
   var value: String
   var type = ValueType.float
   var unit: String?
@@ -22,7 +25,10 @@ struct ImportedSignal: Sendable, Equatable {
   /// The section as the configuration parser would return it.
   var section: Setup.Subsection {
     var options: [String: Value] = ["request": .string(request), "value": .string(value), "type": .string(type.rawValue)]
-    for (key, text) in [("header", header), ("reply", reply), ("unit", unit), ("help", help)] {
+    for (key, text) in [
+      ("header", header), ("reply", reply), ("extended-address", extendedAddress), ("tester-address", testerAddress), ("unit", unit),
+      ("help", help),
+    ] {
       if let text { options[key] = .string(text) }
     }
     for (key, number) in [("min", minimum), ("max", maximum), ("period", period)] {
@@ -35,6 +41,8 @@ struct ImportedSignal: Sendable, Equatable {
     var lines = comments.map { "# \(visible($0, limit: 300))" } + ["[signal.\(name)]", "request = \(quoted(request))"]
     if let header { lines.append("header = \(quoted(header))") }
     if let reply { lines.append("reply = \(quoted(reply))") }
+    if let extendedAddress { lines.append("extended-address = \(quoted(extendedAddress))") }
+    if let testerAddress { lines.append("tester-address = \(quoted(testerAddress))") }
     lines.append("value = \(quoted(value))")
     if type != .float { lines.append("type = \(quoted(type.rawValue))") }
     if let unit { lines.append("unit = \(quoted(unit))") }

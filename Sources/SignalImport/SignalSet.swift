@@ -1,5 +1,5 @@
 // Imports OBDb's signal sets (https://github.com/OBDb, signalsets/v3): commands with header, request and period, and the signals of each
-// response as bit fields. The input is untrusted. Commands that require a diagnostic session or an extended address are skipped.
+// response as bit fields. The input is untrusted. Commands that require a diagnostic session are skipped.
 
 import Protocols
 
@@ -65,9 +65,6 @@ enum SignalSet {
     guard command.kind == .object else { throw ValueError("not a command") }
     let years = ModelYears(command["filter"])
     if let year, let years, !years.contains(year) { throw ValueError("only for model years \(years.text), not \(year)") }
-    if let address = command["eax"] {
-      throw ValueError("needs the extended address \(visible(address.text ?? "?", limit: 8)) (eax), which is not supported")
-    }
     guard command["din"] == nil else { throw ValueError("needs a diagnostic session, which vehicled never opens") }
     if let kind = command["proto"]?.text, kind.hasPrefix("9141") { throw ValueError("for ISO 9141, which has no CAN identifiers") }
     guard let services = command["cmd"], services.kind == .object, let service = services.keys.first, services.keys.count == 1,
@@ -76,6 +73,11 @@ enum SignalSet {
     let header = try header(of: command)
     var template = ImportedSignal(request: service + parameter, header: header.text, value: "")
     if let reply = try reply(of: command, to: header), reply != header.reply { template.reply = reply.text }
+    if let address = command["eax"] {
+      template.extendedAddress = try addressByte(address, "extended address", "eax")
+      // With 11 bits, the tester address is the first byte of received frames.
+      template.testerAddress = try command["tst"].map { value throws(ValueError) in try addressByte(value, "tester address", "tst") }
+    }
     if let seconds = command["freq"]?.float, seconds > 0 { template.period = min(max(seconds, 0.05), 3600) }
     if let years {
       template.hasModelYears = true
@@ -91,6 +93,13 @@ enum SignalSet {
     let whole = digits.utf8.count == 4 ? (command["pri"]?.text ?? "18") + digits + tester : digits
     guard let header = CANIdentifier(whole) else { throw ValueError("header \(visible(digits, limit: 20)) is not a CAN identifier") }
     return header
+  }
+
+  private static func addressByte(_ value: JSONNode, _ name: String, _ key: String) throws(ValueError) -> String {
+    guard let text = value.text, text.utf8.count == 2, text.allSatisfy(\.isHexDigit) else {
+      throw ValueError("\(name) \(visible(value.text ?? "?", limit: 8)) (\(key)) is not a byte of two hex digits")
+    }
+    return text.uppercased()
   }
 
   /// The response identifier, formed as in OBDb's decoder. With 11 bits, it is the address itself. With 29 bits, the address has all eight

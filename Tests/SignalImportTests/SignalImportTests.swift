@@ -131,12 +131,24 @@ import Testing
     #expect(try ImportedSignals(bytes).notes.map(\.place) == ["filter"])
   }
 
-  // As in OBDb's BMW i3.
+  // As in OBDb's BMW i3 and Corolla Hybrid.
+  @Test(arguments: [
+    (#""hdr": "6F1", "rax": "607", "eax": "07", "cmd": {"22": "DDBC"}"#, ["reply = \"607\"", "extended-address = \"07\""]),
+    (
+      #""hdr": "750", "rax": "758", "eax": "2a", "tst": "2A", "cmd": {"21": "30"}"#,
+      ["extended-address = \"2A\"", "tester-address = \"2A\""]
+    ),
+  ]) func `extended addresses become keys`(_ command: String, _ lines: [String]) throws {
+    let found = try read(set(#""len": 8, "max": 1, "unit": "scalar""#, command: command))
+    #expect(found.count == 1 && lines.allSatisfy { found.signals[0].lines.contains($0) }, "\(found.signals.first?.lines ?? [])")
+  }
+
+  // As in OBDb's BMW i3, with a damaged address.
   @Test func `a set without usable requests is still a signal set, and the error names the request`() throws {
-    let command = #""hdr": "6F1", "rax": "607", "eax": "07", "fcm1": true, "cmd": {"22": "DDBC"}, "freq": 1"#
+    let command = #""hdr": "6F1", "rax": "607", "eax": "7", "fcm1": true, "cmd": {"22": "DDBC"}, "freq": 1"#
     let found = try read(set(#""len": 16, "max": 100, "div": 10, "unit": "percent""#, command: command))
     #expect(found.count == 0)
-    #expect(found.failure == "X_Y: request 22DDBC to 6F1: needs the extended address 07 (eax), which is not supported")
+    #expect(found.failure == "X_Y: request 22DDBC to 6F1: extended address 7 (eax) is not a byte of two hex digits")
     #expect(try read(#"{"commands": []}"#).failure.contains("describes nothing yet"))
     let refused = try read(set(#""len": 8, "max": 1, "unit": "scalar""#, command: #""hdr": "7E4", "cmd": {"2E": "0101"}"#))
     #expect(refused.failure.hasPrefix("X_Y: request 2E0101: service 2E"), "\(refused.failure)")
@@ -167,7 +179,7 @@ import Testing
   }
 
   @Test(arguments: [
-    #""hdr": "7E4", "cmd": {"2E": "0101"}"#, #""hdr": "7E4", "cmd": {"22": "01"}"#, #""hdr": "7E4", "eax": "10", "cmd": {"22": "0101"}"#,
+    #""hdr": "7E4", "cmd": {"2E": "0101"}"#, #""hdr": "7E4", "cmd": {"22": "01"}"#, #""hdr": "7E4", "eax": "1", "cmd": {"22": "0101"}"#,
     #""hdr": "7E4", "din": "03", "cmd": {"22": "0101"}"#, #""hdr": "7E", "cmd": {"22": "0101"}"#, #""cmd": {"22": "0101"}"#,
     #""hdr": "7E4""#,
     #""hdr": "7E4", "cmd": {"22": "0101", "21": "01"}"#, #""hdr": "7E4", "rax": "x", "cmd": {"22": "0101"}"#,

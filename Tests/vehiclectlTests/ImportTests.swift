@@ -63,13 +63,13 @@ import Testing
   }
 
   @Test func `a signal set is converted for a model year, an unusable one is an error`() throws {
-    let set = #"{"commands": [{"hdr": "6F1", "eax": "07", "cmd": {"22": "DDBC"}, "signals": [{"id": "SOC", "fmt": {"len": 8}}]}]}"#
+    let set = #"{"commands": [{"hdr": "6F1", "eax": "7", "cmd": {"22": "DDBC"}, "signals": [{"id": "SOC", "fmt": {"len": 8}}]}]}"#
     try set.write(toFile: folder + "/bmw.csv", atomically: true, encoding: .utf8)
     let refused = failure(folder + "/bmw.csv", "--output", folder + "/b.toml")
     #expect(refused?.exitCode == 1)
     #expect(refused?.message.contains("SOC: request 22DDBC to 6F1") == true && refused?.message.contains("?") == false)
     #expect(failure("--year", "21")?.exitCode == 2)
-    let years = set.replacing(#""eax": "07""#, with: #""filter": {"from": 2020}"#)
+    let years = set.replacing(#""eax": "7""#, with: #""filter": {"from": 2020}"#)
     try years.write(toFile: folder + "/years.csv", atomically: true, encoding: .utf8)
     #expect(failure(folder + "/years.csv", "--year", "2019")?.message.contains("from 2020 on, not 2019") == true)
     #expect(failure(folder + "/years.csv", "--year", "2021", "--output", folder + "/y.toml") == nil)

@@ -12,6 +12,7 @@ struct ECUBus: Sendable {
   private struct Waiting: Sendable {
     /// The address at which the ECU receives flow control.
     let address: UInt32
+    let ecu: UInt8?
     let frames: [OBDFrame]
     let pause: Nanoseconds?
   }
@@ -21,8 +22,8 @@ struct ECUBus: Sendable {
   private let timing: AdapterTiming
   private var queue: [(due: Instant, frame: CANFrame)] = []
   private var waiting: [Waiting] = []
-  /// Requests that are being received.
-  private var receiver = ISOTPReceiver()
+  /// Requests that are being received, by address byte.
+  private var receivers: [UInt8?: ISOTPReceiver] = [:]
   private var requestCount = 0
   private var triggered: Set<Int> = []
   /// The next frame of another node, if it babbles.
@@ -69,48 +70,53 @@ struct ECUBus: Sendable {
     guard car.bus.isCAN, car.busState(at: now) != .dead else { return .unacknowledged }
     guard car.busState(at: now) == .awake else { return .acknowledged }
     let address = frame.identifier.number
+    let ecu = car.hasAddressByte(at: address) && frame.count > 0 ? frame[0] : nil
+    var receiver = receivers[ecu] ?? ISOTPReceiver(ecu.map { .extended(target: ISOTPAddressing.tester, tester: $0) } ?? .normal)
+    defer { receivers[ecu] = receiver }
     switch receiver.receive(frame, at: now) {
     case .message(let request, _):
       requestCount += 1
       let active = activateFaults(at: now)
       if let fault = active.first(where: { $0.kind == .busOff }) { return .busOff(until: fault.duration.map { now + $0 } ?? .max) }
-      respond(to: request, at: address, frame.identifier.is29Bit, active, now)
+      respond(to: request, at: address, ecu, frame.identifier.is29Bit, active, now)
+    // The requests of the daemon to such an ECU fit into one frame.
+    case .awaitsFlowControl where ecu != nil: break
     case .awaitsFlowControl:
       let response = car.bus == .can29 ? Self.swapped(address) : address + 8
       add(receiver.flowControl.frame(to: Self.identifier(response, car.bus), padding: car.padding), due: now + timing.latency)
-    case .flowControl(let flowControl, _): proceed(flowControl, at: address, now)
+    case .flowControl(let flowControl, _): proceed(flowControl, at: address, ecu, now)
     case .none, .failed: break
     }
     return .acknowledged
   }
 
-  private mutating func respond(to request: [UInt8], at address: UInt32, _ is29Bit: Bool, _ active: [CANFault], _ now: Instant) {
+  private mutating func respond(
+    to request: [UInt8], at address: UInt32, _ ecu: UInt8?, _ is29Bit: Bool, _ active: [CANFault], _ now: Instant
+  ) {
     let bus = car.bus
     guard is29Bit == (bus == .can29), !active.contains(where: { $0.kind == .noResponse }),
       !(bus.isFunctional(address) && hasFault(.blocksBroadcasts))
     else { return }
-    var replies = car.replies(to: request, at: address, now)
+    var replies = car.replies(to: request, at: address, addressByte: ecu, now)
     for fault in active {
       switch fault.kind {
       case .negativeResponse:
-        replies = replies.map {
-          Reply(id: $0.id, payload: Reply.negativeResponse(request[0], fault.code ?? 0x10), delay: $0.delay)
-        }
+        replies = replies.map { $0.with(payload: Reply.negativeResponse(request[0], fault.code ?? 0x10)) }
       case .responsePending:
         replies = replies.flatMap { reply in
           var answer = reply
           answer.delay += fault.duration ?? 0
-          return [Reply(id: reply.id, payload: Reply.negativeResponse(request[0], 0x78), delay: reply.delay), answer]
+          return [reply.with(payload: Reply.negativeResponse(request[0], 0x78)), answer]
         }
       default: break
       }
     }
-    for reply in replies { send(reply, to: address, active, now) }
+    for reply in replies { send(reply, to: address, ecu, active, now) }
   }
 
-  private mutating func send(_ reply: Reply, to address: UInt32, _ active: [CANFault], _ now: Instant) {
+  private mutating func send(_ reply: Reply, to address: UInt32, _ ecu: UInt8?, _ active: [CANFault], _ now: Instant) {
     let bus = car.bus
-    var frames = OBDFrame.segments(of: reply.payload, from: reply.id, padding: car.padding, on: bus)
+    var frames = OBDFrame.segments(of: reply.payload, from: reply.id, addressByte: reply.addressByte, padding: car.padding, on: bus)
     if frames.count > 2 {
       if active.contains(where: { $0.kind == .lostFrame }) { frames.remove(at: frames.count / 2) }
       if active.contains(where: { $0.kind == .wrongSequence }) { frames.swapAt(1, 2) }
@@ -118,13 +124,13 @@ struct ECUBus: Sendable {
     add(Self.frame(frames[0]), due: now + timing.latency(on: bus) + reply.delay + timing.frame)
     guard frames.count > 1, !hasFault(.noFlowControl), waiting.count < Self.maxWaiting else { return }
     let physical = bus.isFunctional(address) ? bus.requestAddress(forResponse: reply.id) : address
-    waiting.removeAll { $0.address == physical }
-    waiting.append(Waiting(address: physical, frames: Array(frames.dropFirst()), pause: reply.pause))
+    waiting.removeAll { $0.address == physical && $0.ecu == ecu }
+    waiting.append(Waiting(address: physical, ecu: ecu, frames: Array(frames.dropFirst()), pause: reply.pause))
   }
 
   /// Continues the response of the ECU with this address.
-  private mutating func proceed(_ flowControl: ISOTPFlowControl, at address: UInt32, _ now: Instant) {
-    guard flowControl.status == .proceed, let index = waiting.firstIndex(where: { $0.address == address }) else { return }
+  private mutating func proceed(_ flowControl: ISOTPFlowControl, at address: UInt32, _ ecu: UInt8?, _ now: Instant) {
+    guard flowControl.status == .proceed, let index = waiting.firstIndex(where: { $0.address == address && $0.ecu == ecu }) else { return }
     let response = waiting.remove(at: index)
     let count = flowControl.blockSize == 0 ? response.frames.count : min(Int(flowControl.blockSize), response.frames.count)
     var due = now
@@ -133,7 +139,7 @@ struct ECUBus: Sendable {
       add(Self.frame(frame), due: due)
     }
     guard count < response.frames.count else { return }
-    waiting.append(Waiting(address: address, frames: Array(response.frames.dropFirst(count)), pause: response.pause))
+    waiting.append(Waiting(address: address, ecu: ecu, frames: Array(response.frames.dropFirst(count)), pause: response.pause))
   }
 
   private mutating func add(_ frame: CANFrame, due: Instant) {

@@ -32,7 +32,9 @@ extension AdapterSettings {
     let standardAddress = bus.requestAddress(forResponse: id)
     let (filter, mask) = Self.defaultFilter(on: bus)
     let target = id & mask == filter || bus.isFunctional(address(on: bus)) ? standardAddress : address(on: bus)
-    let isFlowControlFrame = flowData.first.map { $0 >> 4 == 3 } ?? false
+    // The host must put the address byte before the flow control.
+    let content = extendedAddress == nil || flowData.first == extendedAddress ? flowData.dropFirst(extendedAddress == nil ? 0 : 1) : []
+    let isFlowControlFrame = content.first.map { $0 >> 4 == 3 } ?? false
     switch flowMode {
     case 1: return flowHeader == target && isFlowControlFrame
     case 2: return standardAddress == target && isFlowControlFrame

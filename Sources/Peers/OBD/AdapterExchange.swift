@@ -91,7 +91,8 @@ extension ELM327Adapter {
     }
     let bus = car.bus
     let address = settings.address(on: bus)
-    var replies = applyFaults(car.replies(to: message, at: address, start), to: message, activeFaults)
+    let addressByte = bus.isCAN ? settings.extendedAddress : nil
+    var replies = applyFaults(car.replies(to: message, at: address, addressByte: addressByte, start), to: message, activeFaults)
     if activeFaults.contains(where: { $0.kind == .stray }), message.first == 0x01, message.count > 1, !replies.isEmpty,
       let other = [0x05, 0x0D, 0x0C].first(where: { !message.contains($0) })
     {
@@ -100,9 +101,9 @@ extension ELM327Adapter {
     var arrivals: [Arrival] = []
     // The end of the last message, by sender on CAN; all ECUs share a K-line.
     var ends: [UInt32: Instant] = [:]
-    for reply in replies where settings.accepts(reply.id, on: bus) {
+    for reply in replies where settings.accepts(reply.id, on: bus) && (addressByte == nil || reply.addressByte == settings.testerAddress) {
       let channel = bus.isCAN ? reply.id : 0
-      var frames = OBDFrame.segments(of: reply.payload, from: reply.id, padding: car.padding, on: bus)
+      var frames = OBDFrame.segments(of: reply.payload, from: reply.id, addressByte: reply.addressByte, padding: car.padding, on: bus)
       if !settings.sendsFlowControl(to: reply.id, on: bus) { frames = Array(frames.prefix(1)) }
       var due = max(start + timing.latency(on: bus) + reply.delay, ends[channel] ?? .min)
       for (index, frame) in frames.enumerated() {
@@ -122,16 +123,16 @@ extension ELM327Adapter {
       switch fault.kind {
       case .deadPID: return matchesPID ? [] : replies
       case .refusedPID:
-        return matchesPID ? replies.map { Reply(id: $0.id, payload: Reply.negativeResponse(service, 0x12), delay: $0.delay) } : replies
-      case .longPID: return matchesPID ? replies.map { Reply(id: $0.id, payload: $0.payload + [0], delay: $0.delay) } : replies
+        return matchesPID ? replies.map { $0.with(payload: Reply.negativeResponse(service, 0x12)) } : replies
+      case .longPID: return matchesPID ? replies.map { $0.with(payload: $0.payload + [0]) } : replies
       case .twice: return replies.flatMap { [$0, $0] }
       case .negativeResponse:
-        return replies.map { Reply(id: $0.id, payload: Reply.negativeResponse(service, fault.code ?? 0x10), delay: $0.delay) }
+        return replies.map { $0.with(payload: Reply.negativeResponse(service, fault.code ?? 0x10)) }
       case .responsePending:
         return replies.flatMap { reply -> [Reply] in
           var answer = reply
           answer.delay += fault.duration ?? 0
-          return [Reply(id: reply.id, payload: Reply.negativeResponse(service, 0x78), delay: reply.delay), answer]
+          return [reply.with(payload: Reply.negativeResponse(service, 0x78)), answer]
         }
       case .interleave:
         return replies.flatMap { reply -> [Reply] in

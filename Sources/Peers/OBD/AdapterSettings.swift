@@ -32,6 +32,10 @@ struct AdapterSettings: Sendable, Equatable {
   var header: UInt32?
   /// ATCP: the first five bits of a 29-bit identifier, used if ATSH did not set them.
   var priority: UInt8 = 0x18
+  /// ATCEA: the first byte of each sent CAN frame, or nil if there is none.
+  var extendedAddress: UInt8?
+  /// ATTA: the first byte of each received CAN frame, if there is an extended address.
+  var testerAddress: UInt8 = 0xF1
   /// ATCF: the receive filter, or nil for the default of the protocol.
   var filter: UInt32?
   /// ATCM: the mask of the receive filter, or nil for the default of the protocol.
@@ -59,6 +63,12 @@ struct AdapterSettings: Sendable, Equatable {
     func argument(of name: String) -> Substring? { command.hasPrefix(name) ? command.dropFirst(name.count) : nil }
     if let text = argument(of: "CRA") { return setReceiveFilter(text) }
     if command == "AR" { return setReceiveFilter("") }
+    if command == "CEA" {
+      extendedAddress = nil
+      return true
+    }
+    if let text = argument(of: "CEA") { return store(AdapterSettings.byte(text), \.extendedAddress) }
+    if let text = argument(of: "TA") { return store(AdapterSettings.byte(text), \.testerAddress) }
     // K-lines have no filter in this simulation.
     if let text = argument(of: "SR") { return AdapterSettings.byte(text) != nil }
     if let text = argument(of: "FCSH") { return store(AdapterSettings.address(text), \.flowHeader) }

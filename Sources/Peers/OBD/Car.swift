@@ -17,9 +17,22 @@ public protocol Car: Sendable {
   func supplyMillivolts(at now: Instant) -> Int
   /// Returns the responses of all ECUs to a request at this address. Mutating because a request can clear trouble codes.
   mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply]
+  /// Whether the frames of requests to this CAN identifier begin with the address of an ECU.
+  func hasAddressByte(at address: UInt32) -> Bool
+  /// Returns the responses to a request whose frames begin with the address byte `ecu`.
+  mutating func replies(to request: [UInt8], at address: UInt32, ecu: UInt8, _ now: Instant) -> [Reply]
 }
 
 extension Car {
+  public func hasAddressByte(at address: UInt32) -> Bool { false }
+  public mutating func replies(to request: [UInt8], at address: UInt32, ecu: UInt8, _ now: Instant) -> [Reply] { [] }
+
+  /// Returns the responses to a request with or without an address byte.
+  mutating func replies(to request: [UInt8], at address: UInt32, addressByte: UInt8?, _ now: Instant) -> [Reply] {
+    guard hasAddressByte(at: address) else { return addressByte == nil ? replies(to: request, at: address, now) : [] }
+    return addressByte.map { replies(to: request, at: address, ecu: $0, now) } ?? []
+  }
+
   public func busState(at now: Instant) -> Ignition.BusState { ignition.busState(at: now) }
 }
 
@@ -28,15 +41,20 @@ public struct Reply: Sendable, Equatable {
   /// The CAN identifier; on a K-line the address of the ECU, for example 10.
   public var id: UInt32
   public var payload: [UInt8]
+  /// The first byte of each CAN frame, or nil if the identifier alone is the address.
+  public var addressByte: UInt8?
   /// The delay relative to the fastest ECU.
   public var delay: Nanoseconds
   /// The time between frames, or nil to use that of `AdapterTiming`.
   public var pause: Nanoseconds?
 
   /// Creates a response.
-  public init(id: UInt32, payload: [UInt8], delay: Nanoseconds = 0, pause: Nanoseconds? = nil) {
-    (self.id, self.payload, self.delay, self.pause) = (id, payload, delay, pause)
+  public init(id: UInt32, payload: [UInt8], addressByte: UInt8? = nil, delay: Nanoseconds = 0, pause: Nanoseconds? = nil) {
+    (self.id, self.payload, self.addressByte, self.delay, self.pause) = (id, payload, addressByte, delay, pause)
   }
+
+  /// This response with another payload.
+  func with(payload: [UInt8]) -> Reply { Reply(id: id, payload: payload, addressByte: addressByte, delay: delay, pause: pause) }
 
   /// A negative response of ISO 14229: 7F, service, code.
   static func negativeResponse(_ service: UInt8, _ code: UInt8) -> [UInt8] { [0x7F, service, code] }

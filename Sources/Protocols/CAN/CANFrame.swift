@@ -17,18 +17,42 @@ package struct CANFrame: Hashable, Sendable {
   /// A data frame. Bytes beyond the eighth are dropped.
   package init(_ identifier: CANIdentifier, _ bytes: some Sequence<UInt8>) { self.init(identifier, .data, bytes) }
 
+  /// A data frame with these bytes.
+  init(_ identifier: CANIdentifier, _ content: Content) {
+    (self.identifier, kind, count, packed) = (identifier, .data, content.count, content.packed)
+  }
+
+  /// Up to eight bytes of a data frame, without storage on the heap.
+  struct Content {
+    fileprivate var packed: UInt64 = 0
+    fileprivate(set) var count = 0
+
+    /// Appends a byte; one beyond the eighth is dropped.
+    @inline(__always) mutating func append(_ byte: UInt8) {
+      guard count < CANFrame.maxCount else { return }
+      packed |= UInt64(byte) << (56 - 8 * UInt64(count))
+      count += 1
+    }
+
+    @inline(__always) mutating func append(_ bytes: ArraySlice<UInt8>) {
+      for byte in bytes { append(byte) }
+    }
+
+    /// Fills all eight bytes.
+    mutating func fill(with byte: UInt8) {
+      while count < CANFrame.maxCount { append(byte) }
+    }
+  }
+
   /// A frame of any kind. A remote frame has no bytes: `remoteCount` is the number that it requests.
   package init(_ identifier: CANIdentifier, _ kind: Kind, _ bytes: some Sequence<UInt8> = [], remoteCount: Int = 0) {
-    var (packed, count): (UInt64, Int) = (0, 0)
+    var content = Content()
     if kind == .remote {
-      count = min(max(remoteCount, 0), Self.maxCount)
+      content.count = min(max(remoteCount, 0), Self.maxCount)
     } else {
-      for byte in bytes where count < Self.maxCount {
-        packed |= UInt64(byte) << (56 - 8 * UInt64(count))
-        count += 1
-      }
+      for byte in bytes { content.append(byte) }
     }
-    (self.identifier, self.kind, self.count, self.packed) = (identifier, kind, count, packed)
+    (self.identifier, self.kind, count, packed) = (identifier, kind, content.count, content.packed)
   }
 
   /// The byte at this position, 0 to `count` - 1.

@@ -44,4 +44,14 @@ package struct CANIdentifier: Hashable, Sendable {
     guard self != .functional, number + 8 <= 0x7FF else { return nil }
     return CANIdentifier(number: number + 8, is29Bit: false)
   }
+
+  /// The identifier of BMW's testers.
+  private static let bmwTester = CANIdentifier(number: 0x6F1, is29Bit: false)
+
+  /// The response identifier for this request identifier if each frame has such address bytes. An ECU of BMW responds at 600 plus its
+  /// address.
+  func reply(_ addressBytes: ISOTPAddressing) -> CANIdentifier? {
+    guard self == Self.bmwTester, let byte = addressBytes.sentByte else { return reply }
+    return CANIdentifier(number: 0x600 + UInt32(byte), is29Bit: false)
+  }
 }

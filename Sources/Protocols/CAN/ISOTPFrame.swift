@@ -11,8 +11,10 @@ package struct ISOTPAddressing: Hashable, Sendable {
 
   /// Only the identifier is the address.
   package static let normal = ISOTPAddressing(sentByte: nil, receivedByte: nil)
+  /// The usual address of testers.
+  package static let tester: UInt8 = 0xF1
   /// Each frame begins with the address of its receiver: `target` in requests, `tester` in responses.
-  package static func extended(target: UInt8, tester: UInt8 = 0xF1) -> ISOTPAddressing {
+  package static func extended(target: UInt8, tester: UInt8 = tester) -> ISOTPAddressing {
     ISOTPAddressing(sentByte: target, receivedByte: tester)
   }
   /// Frames of both directions begin with the same address extension.
@@ -20,10 +22,19 @@ package struct ISOTPAddressing: Hashable, Sendable {
     ISOTPAddressing(sentByte: addressExtension, receivedByte: addressExtension)
   }
 
+  /// The number of bytes of a message that a received single frame can hold at most.
+  package var receivedCapacity: Int { CANFrame.maxCount - 1 - receivedOffset }
   /// The number of bytes before the protocol control information in received frames.
   var receivedOffset: Int { receivedByte == nil ? 0 : 1 }
   /// The maximum number of bytes in a sent frame after the address byte.
   var sentCapacity: Int { CANFrame.maxCount - (sentByte == nil ? 0 : 1) }
+}
+
+/// Parses an address byte of two hex digits; nil for any other text.
+func addressByte(_ text: some StringProtocol) -> UInt8? {
+  let digits = Array(text.utf8)
+  guard digits.count == 2, digits.allSatisfy(isHexDigit) else { return nil }
+  return hexValue(digits[0]) << 4 | hexValue(digits[1])
 }
 
 /// The limits of ISO 15765-2.
@@ -65,7 +76,7 @@ package struct ISOTPFlowControl: Hashable, Sendable {
 
   /// The frame that carries it.
   package func frame(to identifier: CANIdentifier, _ addressing: ISOTPAddressing = .normal, padding: UInt8?) -> CANFrame {
-    CANFrame(isotp: [0x30 | status.rawValue, blockSize, separation], to: identifier, addressing, padding: padding)
+    CANFrame(isotp: 0x30 | status.rawValue, second: blockSize, [separation], to: identifier, addressing, padding: padding)
   }
 }
 
@@ -83,10 +94,18 @@ package enum ISOTPContent: Equatable, Sendable {
 extension CANFrame {
   static let maxISOTPLength = 4095
 
-  /// A frame with these bytes after the address byte, filled with `padding` unless it is nil.
-  init(isotp bytes: [UInt8], to identifier: CANIdentifier, _ addressing: ISOTPAddressing, padding: UInt8?) {
-    let used = (addressing.sentByte.map { [$0] } ?? []) + bytes
-    self.init(identifier, used + (padding.map { Array(repeating: $0, count: max(0, Self.maxCount - used.count)) } ?? []))
+  /// A frame with one or two bytes of control information and these bytes after the address byte, filled with `padding` unless it is nil.
+  init(
+    isotp control: UInt8, second: UInt8? = nil, _ bytes: ArraySlice<UInt8>, to identifier: CANIdentifier, _ addressing: ISOTPAddressing,
+    padding: UInt8?
+  ) {
+    var content = Content()
+    if let byte = addressing.sentByte { content.append(byte) }
+    content.append(control)
+    if let second { content.append(second) }
+    content.append(bytes)
+    if let padding { content.fill(with: padding) }
+    self.init(identifier, content)
   }
 
   /// The content as a frame of ISO-TP; nil if it is none, or one for another address.

@@ -31,7 +31,7 @@ package struct ISOTPReceiver: Sendable {
   static let missingMessage = "frames missing or out of order"
   static let timeoutMessage = "incomplete message"
 
-  private let addressing: ISOTPAddressing
+  package let addressing: ISOTPAddressing
   private let timeouts: ISOTPTimeouts
   /// The flow control that the owner sends.
   package let flowControl: ISOTPFlowControl

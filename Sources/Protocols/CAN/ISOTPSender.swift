@@ -82,16 +82,16 @@ package struct ISOTPSender: Sendable {
   private mutating func begin(at now: Instant) -> CANFrame {
     if message.count < addressing.sentCapacity {
       state = .done
-      return frame([UInt8(message.count)] + message)
+      return frame(UInt8(message.count), message[...])
     }
     sentBytes = addressing.sentCapacity - 2
     state = .waiting(deadline: now &+ timeouts.flowControl)
-    return frame([0x10 | UInt8(message.count >> 8), UInt8(message.count & 0xFF)] + message[..<sentBytes])
+    return frame(0x10 | UInt8(message.count >> 8), second: UInt8(message.count & 0xFF), message[..<sentBytes])
   }
 
   private mutating func proceed(at now: Instant) -> CANFrame {
     let count = min(addressing.sentCapacity - 1, message.count - sentBytes)
-    let result = frame([0x20 | nextNumber] + message[sentBytes..<sentBytes + count])
+    let result = frame(0x20 | nextNumber, message[sentBytes..<sentBytes + count])
     sentBytes += count
     nextNumber = (nextNumber + 1) & 15
     if sentBytes == message.count {
@@ -105,7 +105,9 @@ package struct ISOTPSender: Sendable {
     return result
   }
 
-  private func frame(_ bytes: [UInt8]) -> CANFrame { CANFrame(isotp: bytes, to: identifier, addressing, padding: padding) }
+  private func frame(_ control: UInt8, second: UInt8? = nil, _ bytes: ArraySlice<UInt8>) -> CANFrame {
+    CANFrame(isotp: control, second: second, bytes, to: identifier, addressing, padding: padding)
+  }
 
   /// Handles a flow control of the receiver. It has no effect unless one is awaited.
   package mutating func receive(_ flowControl: ISOTPFlowControl, at now: Instant) {

@@ -23,6 +23,9 @@ extension Kind {
         "min-voltage", ValueRule(.float, unit: "V", range: 0...30), default: .float(11.8),
         help: "Suspend polling of an unused vehicle if its 12 V battery is below this for 30 s, until it is 0.3 V higher; 0: never"),
       Option(
+        voltageProperty, ValueRule(.string),
+        help: "Property of this device with the voltage of the 12 V battery, for CAN adapters, which do not measure it"),
+      Option(
         "idle-after", ValueRule(.float, unit: "s", range: 0...86400), default: .float(600),
         help: "Suspend polling if the vehicle has not been driven, charged or switched on for this time, so that it can sleep; 0: never"),
       Option(
@@ -59,7 +62,8 @@ extension Kind {
       VehicleMachine(
         dialogue, rate: setup.options["rate"]?.number ?? 20, allowRaw: allowRaw, phase: setup.phase, vehicle: choice,
         isFastOnly: isReplay || setup.options["poll"] == .string("fast"), signals: isReplay ? [] : signals,
-        overrides: PropertyOverrides(overrides), pauseConditions: isReplay ? nil : pauseConditions)
+        overrides: PropertyOverrides(overrides), pauseConditions: isReplay ? nil : pauseConditions,
+        voltageProperty: setup.options[voltageProperty]?.text)
     }
     let rate = setup.options[bitRate]?.number.map { Int($0) }
     let maxLoad = (setup.options[maxBusLoad]?.number ?? 30) / 100
@@ -75,6 +79,7 @@ extension Kind {
     return machine(FramesSession(.slcan(bitRate: rate), maxLoad: maxLoad))
   }
 
+  private static let voltageProperty = "voltage-property"
   private static let bitRate = "bit-rate"
   private static let maxBusLoad = "max-bus-load"
 }
@@ -84,7 +89,7 @@ extension OBDQuery {
     "query",
     arguments: [
       Argument(argumentNames.request, .string, help: "Read request in hex digits, such as 010C, or ATI, ATRV, ATDPN or STI"),
-      Argument(argumentNames.header, .string, optional: true, help: "CAN identifier of the ECU, 3 or 8 hex digits, such as 7E4"),
+      Argument(argumentNames.header, .string, optional: true, help: "CAN identifier of the ECU, such as 7E4; 6F1/07 with an address byte"),
     ],
     help: "Send a request to the vehicle or the adapter between two polls")
 }

@@ -19,16 +19,18 @@ struct VehicleMachine<Dialogue: AdapterDialogue>: Machine {
   private var lastInputTime: Instant = .min
 
   /// Creates a machine that polls `rate` times per second (0 for back to back). `allowRaw`: requests that are not read-only are allowed.
-  /// `phase`: the offset of the polls within the period, 0 to 1.
+  /// `phase`: the offset of the polls within the period, 0 to 1. `voltageProperty`: the property with the voltage of the 12 V battery, for
+  /// adapters that do not measure it.
   init(
     _ dialogue: Dialogue, rate: Double = 20, allowRaw: Bool = false, phase: Double = 0, vehicle choice: VehicleChoice = .auto,
     isFastOnly: Bool = false, signals: [CustomSignal] = [], overrides: PropertyOverrides = PropertyOverrides(),
-    pauseConditions: PauseConditions? = nil
+    pauseConditions: PauseConditions? = nil, voltageProperty: String? = nil
   ) {
     self.allowRaw = allowRaw
-    var values = ValueTable(actions: OBDActions.all, signals: signals, overrides: overrides)
+    var values = ValueTable(actions: OBDActions.all, signals: signals, overrides: overrides, voltageProperty: voltageProperty)
     let polling = VehiclePolling(
-      rate: rate.isFinite ? rate : 20, phase: phase, choice, isFastOnly: isFastOnly, signals, overrides, &values)
+      rate: rate.isFinite ? rate : 20, phase: phase, choice, isFastOnly: isFastOnly, signals, overrides, bitRate: dialogue.traits.bitRate,
+      &values)
     router = OBDRouter(dialogue, VehicleSession(polling, pauseConditions), values)
   }
 

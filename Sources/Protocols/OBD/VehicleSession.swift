@@ -108,8 +108,12 @@ struct VehicleSession: Sendable {
       if reaction.notices.contains(.vehicleResponded) { endPauses() }
     case .waiting, .paused: break
     }
+    if measuresByProperty(session), let voltage = values.batteryVoltage, voltage.at == now { sleep.recordVoltage(voltage.volts, at: now) }
     return reaction
   }
+
+  /// Whether the voltage of the battery is that of a property, because the adapter cannot measure it.
+  private func measuresByProperty(_ session: some AdapterDialogue) -> Bool { !session.traits.reportsVoltage }
 
   private mutating func pollReplied(
     _ poll: PollScheduler.Poll, _ parsed: ReplyReader.Outcome, _ session: some AdapterDialogue, at now: Instant, _ values: inout ValueTable,
@@ -144,6 +148,9 @@ struct VehicleSession: Sendable {
     _ session: some AdapterDialogue, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) {
     if values.inUseAt == now { sleep.recordUse(at: now) }
+    if measuresByProperty(session), let pause = sleep.pauseIfLow(at: now, session.traits) {
+      return pausePolling(pause, session, at: now, &values, &effects, &reaction)
+    }
     if values.hasSignsOfUse, !polling.timeout.isTuning, let pause = sleep.pauseIfIdle(at: now, session.traits) {
       return pausePolling(pause, session, at: now, &values, &effects, &reaction)
     }

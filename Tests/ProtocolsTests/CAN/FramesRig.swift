@@ -37,17 +37,20 @@ struct SLCANLink: LinkedSurroundings {
 }
 
 extension FramesRig {
+  var sentLinesCount: Int { surroundings.sentLines.count }
   /// The sent lines that begin with this text.
   func sent(_ prefix: String) -> [(at: Instant, line: String)] { surroundings.sentLines.filter { $0.line.hasPrefix(prefix) } }
 
   init(
-    _ car: any Car = ElectricCar(.eGMP), rate: Double = 20, vehicle: VehicleChoice = .auto, faults: [String] = [], bitRate: Int? = 500_000,
-    maxLoad: Double = 0.3, isInstant: Bool = false, allowRaw: Bool = false, pauseConditions: PauseConditions? = PauseConditions(),
-    disk: [String: [UInt8]] = [:]
+    _ car: any Car = ElectricCar(.eGMP), rate: Double = 20, vehicle: VehicleChoice = .auto, signals: [CustomSignal] = [],
+    faults: [String] = [],
+    bitRate: Int? = 500_000, maxLoad: Double = 0.3, isInstant: Bool = false, allowRaw: Bool = false,
+    pauseConditions: PauseConditions? = PauseConditions(),
+    voltageProperty: String? = nil, disk: [String: [UInt8]] = [:]
   ) throws {
     let machine = VehicleMachine(
-      FramesSession(.slcan(bitRate: bitRate), maxLoad: maxLoad), rate: rate, allowRaw: allowRaw, vehicle: vehicle,
-      pauseConditions: pauseConditions)
+      FramesSession(.slcan(bitRate: bitRate), maxLoad: maxLoad), rate: rate, allowRaw: allowRaw, vehicle: vehicle, signals: signals,
+      pauseConditions: pauseConditions, voltageProperty: voltageProperty)
     self.init(machine, SLCANLink(SLCANAdapter(car: car, isInstant: isInstant, faults: try faults.map { try CANFault($0) })))
     start(restored: disk)
   }

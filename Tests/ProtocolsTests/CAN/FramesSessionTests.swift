@@ -35,6 +35,47 @@ import Testing
     #expect(other.status == "polling" && other.sent("S").isEmpty)
   }
 
+  @Test func `the protocol has the bit rate of the interface`() throws {
+    for (bus, bits) in [("6\n7E8", 11), ("7\n18DAF110", 29)] {
+      var rig = try FramesRig(bitRate: 250_000, disk: ["ecus": Array("bus \(bus) 0C0D\n".utf8)])
+      rig.run(for: 10 * .millisecond)
+      #expect(rig.text("protocol") == "ISO 15765-4 (CAN \(bits) bit, 250 kbit/s)")
+    }
+    #expect(OBDProtocol.can.name() == "ISO 15765-4 (CAN 11 bit, 500 kbit/s)" && OBDProtocol.automatic.name(at: 250_000) == nil)
+  }
+
+  /// A standing car, whose 12 V battery has this voltage in 0.1 V at request 220042.
+  private static func standingCar(decivolts: UInt8) -> ScriptedCar {
+    func reply(_ bytes: UInt8...) -> [Reply] { [Reply(id: 0x7E8, payload: bytes)] }
+    return ScriptedCar(responses: [
+      [0x01, 0x00]: reply(0x41, 0x00, 0x00, 0x18, 0x00, 0x00), [0x01, 0x0C, 0x0D]: reply(0x41, 0x0C, 0, 0, 0x0D, 0),
+      [0x22, 0x00, 0x42]: reply(0x62, 0x00, 0x42, decivolts),
+    ])
+  }
+
+  @Test(arguments: [112, 124] as [UInt8]) func `a configured property is the voltage that protects the 12 V battery`(_ decivolts: UInt8)
+    throws
+  {
+    let signal = CustomSignal("twelve-volt", try SignalRequest("220042", allowRaw: false), try Expression("A/10"), help: "own")
+    for property in ["twelve-volt", nil] {
+      var rig = try FramesRig(
+        Self.standingCar(decivolts: decivolts), signals: [signal], pauseConditions: PauseConditions(idleAfter: 0), voltageProperty: property
+      )
+      rig.run(for: 60 * .second)
+      let isLow = property != nil && decivolts == 112
+      #expect(rig.status == (isLow ? "car-asleep" : "polling") && rig.fault?.contains("the 12 V battery is low") ?? false == isLow)
+      let before = rig.sentLinesCount
+      rig.run(for: 120 * .second)
+      #expect(rig.sentLinesCount - before < 20 || !isLow, "one probe in 30 s: \(rig.sentLinesCount - before)")
+    }
+  }
+
+  @Test func `a property that this vehicle does not have is reported`() throws {
+    var rig = try FramesRig(PetrolCar(.can11), voltageProperty: "nonsense")
+    rig.run(for: 10 * .second)
+    #expect(rig.notes.contains { $0.contains("no property nonsense (voltage-property)") }, "\(rig.notes)")
+  }
+
   @Test func `the link selects the adapter, and the bit rate must be one of slcan's`() throws {
     func machine(_ link: String, _ options: [String: Value] = [:]) throws -> any Machine {
       var setup = Setup(options: options)

@@ -48,7 +48,7 @@ import Testing
     var exchange = Exchange(message)
     exchange.run()
     #expect(exchange.events.last == .message(message, from: Self.request) && exchange.sender.isDone)
-    #expect(exchange.frames.count == ISOTPMessage.frames(for: length) && exchange.frames.allSatisfy { $0.count == 8 })
+    #expect(exchange.frames.count == ISOTPMessage.frames(for: length, capacity: 7) && exchange.frames.allSatisfy { $0.count == 8 })
   }
 
   @Test func `random messages arrive with every addressing, padding and flow control`() {
@@ -69,7 +69,7 @@ import Testing
     for _ in 0..<200 {
       let message = (0..<Int(8 + random.next() % 200)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
       var exchange = Exchange(message)
-      exchange.lost = [Int(random.next() % UInt64(ISOTPMessage.frames(for: message.count)))]
+      exchange.lost = [Int(random.next() % UInt64(ISOTPMessage.frames(for: message.count, capacity: 7)))]
       exchange.run()
       #expect(!exchange.events.contains { if case .message = $0 { true } else { false } })
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import Protocols
 
 @Suite("The components of an obd device") struct OBDComponentTests {
-  var values = ValueTable(actions: [], signals: [], overrides: PropertyOverrides())
+  var values = ValueTable(actions: [], signals: [], overrides: PropertyOverrides(), voltageProperty: nil)
   var effects = Effects()
 
   func sent(_ effects: Effects) -> [String] {

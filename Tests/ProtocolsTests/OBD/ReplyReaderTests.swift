@@ -135,7 +135,9 @@ import Testing
 
   @Test func framesAreCountedAsAnAdapterCountsThem() {
     let expected = [(1, 1), (7, 1), (8, 2), (13, 2), (14, 3), (45, 7), (46, 7), (61, 9), (62, 9), (4095, 586)]
-    for (length, frames) in expected { #expect(ISOTPMessage.frames(for: length) == frames) }
+    for (length, frames) in expected { #expect(ISOTPMessage.frames(for: length, capacity: 7) == frames) }
+    // With an address byte, a single frame holds 6 bytes, a first frame 5 and a consecutive frame 6.
+    for (length, frames) in [(6, 1), (7, 2), (11, 2), (12, 3)] { #expect(ISOTPMessage.frames(for: length, capacity: 6) == frames) }
   }
 
   @Test func announcedLengthsDoNotGrowMemoryWithoutBounds() {

@@ -90,10 +90,12 @@ extension VehicleRig {
 extension CustomSignal {
   /// A signal of type float.
   init(
-    _ name: String, _ request: SignalRequest, header: CANIdentifier? = nil, reply: CANIdentifier? = nil, _ expression: Expression,
-    unit: String? = nil, period: Nanoseconds = .second, help: String
+    _ name: String, _ request: SignalRequest, header: CANIdentifier? = nil, reply: CANIdentifier? = nil,
+    addressBytes: ISOTPAddressing = .normal, _ expression: Expression, unit: String? = nil, period: Nanoseconds = .second, help: String
   ) {
     let property = Property(name, .float, unit: unit, lifetime: Self.lifetime(period), help: help)
-    self.init(DataRow(property, .formula(expression), outOfRangeReason: .outOfRange), request, header: header, reply: reply, period: period)
+    self.init(
+      DataRow(property, .formula(expression), outOfRangeReason: .outOfRange), request, header: header, reply: reply, addressBytes,
+      period: period)
   }
 }

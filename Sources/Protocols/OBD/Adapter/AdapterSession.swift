@@ -169,7 +169,9 @@ struct AdapterSession: AdapterDialogue {
   }
 
   /// Parses the reply. `learnsChecksums`: the reply answers a poll, and so shows whether the adapter omits checksums.
-  mutating func parse(learnsChecksums: Bool = false) -> ReplyReader.Outcome { parser.parse(dialogue, learnsChecksums: learnsChecksums) }
+  mutating func parse(learnsChecksums: Bool = false) -> ReplyReader.Outcome {
+    parser.parse(dialogue, addressByte: addressing?.target?.addressBytes.receivedByte, learnsChecksums: learnsChecksums)
+  }
 
   /// The messages of the last parsed reply.
   var reader: ReplyReader { parser.reader }

@@ -91,6 +91,8 @@ struct AdapterTraits: Sendable {
   /// Whether it is a CAN interface: every request carries its address, there are no commands and no frame count, and nothing measures the
   /// voltage.
   private(set) var isFrameInterface = false
+  /// The bit rate of a CAN interface in bit/s, if it is known.
+  private(set) var bitRate: Int?
   /// Its identification strings.
   private(set) var names: [String] = []
 
@@ -103,9 +105,10 @@ struct AdapterTraits: Sendable {
     (reportsProtocol, reportsVoltage) = (!unanswered.isDisabled("ATDPN"), !unanswered.isDisabled("ATRV"))
   }
 
-  /// The capabilities of a CAN interface with this name.
-  static func frameInterface(_ name: String?) -> AdapterTraits {
+  /// The capabilities of a CAN interface with this name and bit rate in bit/s.
+  static func frameInterface(_ name: String?, bitRate: Int?) -> AdapterTraits {
     var traits = AdapterTraits()
+    traits.bitRate = bitRate
     traits.isFrameInterface = true
     (traits.reportsProtocol, traits.reportsVoltage, traits.canSleep, traits.hasTimeoutSetting) = (false, false, false, false)
     traits.names = name.map { [$0] } ?? []

@@ -1,5 +1,5 @@
-// The addressing that the adapter needs for a request (protocol, header, filter, flow control and timeout), and the commands that change
-// it. Source: ELM327 data sheet, AT SP, SH, CP, CRA, AR, FC SH, FC SD, FC SM, AT and ST.
+// The addressing that the adapter needs for a request (protocol, header, address byte, filter, flow control and timeout), and the commands
+// that change it. Source: ELM327 data sheet, AT SP, SH, CP, CEA, TA, CRA, AR, FC SH, FC SD, FC SM, AT and ST.
 
 struct ECUAddressing: Equatable, Sendable {
   let bus: OBDProtocol
@@ -48,7 +48,7 @@ extension Target {
     // 18 is the default priority, but a previous 29-bit target may have changed it.
     if request.is29Bit { steps.append(.required("ATCP" + digits.prefix(2))) }
     steps.append(.required("ATSH" + (request.is29Bit ? digits.suffix(6) : digits[...])))
-    steps += flowControl(from: addressing)
+    steps += setAddressByte(from: addressing) + flowControl(from: addressing)
     // With STPX the header changes per request, so the responses of all OBD ECUs must pass. They pass the default filter (7E8 to 7EF,
     // 18DAF1xx).
     let usesDefaultFilter = traits.supportsSTPX && passesDefaultFilter
@@ -58,6 +58,16 @@ extension Target {
     return steps + [.preferred("ATCRA"), .fallback("ATAR")]
   }
 
+  /// Returns the commands that set the address byte of frames. The adapter passes on only frames that begin with the tester's address.
+  private func setAddressByte(from addressing: ECUAddressing?) -> [ECUAddressing.Step] {
+    // nil if the bytes are unknown, after a rejected command.
+    let old = addressing.map { $0.target?.addressBytes } ?? .normal
+    guard old != addressBytes else { return [] }
+    guard let sent = addressBytes.sentByte, let received = addressBytes.receivedByte else { return [.optional("ATCEA")] }
+    let tester = "ATTA\(spacedHex([received]))"
+    return [.required("ATCEA\(spacedHex([sent]))"), received == ISOTPAddressing.tester ? .optional(tester) : .required(tester)]
+  }
+
   /// Returns the commands for user-defined flow control if the target needs it, otherwise for automatic flow control. Header and data must
   /// be set before the mode that uses them.
   private func flowControl(from addressing: ECUAddressing?) -> [ECUAddressing.Step] {
@@ -65,7 +75,9 @@ extension Target {
     let wasUserDefined: Bool? = addressing.map { $0.target?.needsFlowControl } ?? false
     guard needsFlowControl, let request else { return wasUserDefined == false ? [] : [.optional("ATFCSM0")] }
     let header = ECUAddressing.Step.optional("ATFCSH" + request.text)
-    return wasUserDefined == true ? [header] : [header, .optional("ATFCSD300000"), .optional("ATFCSM1")]
+    let data = ECUAddressing.Step.optional("ATFCSD\(addressBytes.sentByte.map { spacedHex([$0]) } ?? "")300000")
+    guard wasUserDefined == true else { return [header, data, .optional("ATFCSM1")] }
+    return addressing?.target?.addressBytes == addressBytes ? [header] : [header, data]
   }
 }
 

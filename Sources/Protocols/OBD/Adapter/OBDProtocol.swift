@@ -39,7 +39,12 @@ struct OBDProtocol: Hashable, Sendable {
 
   /// The number, in the form that the adapter's commands take.
   var digit: String { String(number) }
-  var name: String? { number == 0 ? nil : Self.names[Int(number) - 1] }
+  /// The name, nil while the protocol is not known. `bitRate` in bit/s replaces that of the CAN protocol, for interfaces that have their own.
+  func name(at bitRate: Int? = nil) -> String? {
+    guard number > 0 else { return nil }
+    guard isCAN, let bitRate else { return Self.names[Int(number) - 1] }
+    return "ISO 15765-4 (CAN \(is29Bit ? 29 : 11) bit, \(bitRate / 1000) kbit/s)"
+  }
   var isCAN: Bool { (6...9).contains(number) }
   /// Whether its CAN identifiers have 29 bits instead of 11.
   var is29Bit: Bool { number == 7 || number == 9 }

@@ -5,9 +5,10 @@ struct ReplyParser: Sendable {
   /// The number of replies that were complete except for the checksum; nil after a reply with a valid checksum.
   private var repliesWithoutChecksum: Int? = 0
 
-  /// Parses the reply. `learnsChecksums`: the reply answers a poll, and so shows whether the adapter omits checksums.
-  mutating func parse(_ dialogue: ELMDialogue, learnsChecksums: Bool) -> ReplyReader.Outcome {
-    let outcome = reader.read(dialogue.reply, from: dialogue.bodyStart)
+  /// Parses the reply. `addressByte` begins each frame, unless it is nil. `learnsChecksums`: the reply answers a poll, and so shows whether
+  /// the adapter omits checksums.
+  mutating func parse(_ dialogue: ELMDialogue, addressByte: UInt8?, learnsChecksums: Bool) -> ReplyReader.Outcome {
+    let outcome = reader.read(dialogue.reply, from: dialogue.bodyStart, addressByte: addressByte)
     guard learnsChecksums else { return outcome }
     if reader.checksums.hasValid {
       repliesWithoutChecksum = nil

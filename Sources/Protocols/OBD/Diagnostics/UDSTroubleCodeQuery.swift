@@ -84,7 +84,7 @@ extension UDSTroubleCodeQuery {
   ) throws(CommandError) {
     guard bus.isCAN else {
       throw .refused(
-        code: .noCAN, "trouble codes over UDS need a CAN bus; the vehicle's protocol is \(bus.name ?? "not known yet")")
+        code: .noCAN, "trouble codes over UDS need a CAN bus; the vehicle's protocol is \(bus.name() ?? "not known yet")")
     }
     var known: Set<Target> = []
     for word in (arguments[Self.argument]?.text ?? "").split(whereSeparator: { $0 == " " || $0 == "," }) {

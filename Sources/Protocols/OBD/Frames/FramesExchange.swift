@@ -27,7 +27,7 @@ struct FramesExchange: Sendable {
 
   let request: AdapterRequest
   private var senders: [ISOTPSender]
-  private var receiver = ISOTPReceiver()
+  private var receiver: ISOTPReceiver
   private(set) var messages: [Message] = []
   /// The senders of "response pending", and until when their response may follow.
   private var pending: [(source: CANIdentifier, message: Message, until: Instant)] = []
@@ -37,15 +37,20 @@ struct FramesExchange: Sendable {
   /// Whether this time has passed, so that only what has begun is awaited.
   private var hasResponseTimePassed = false
   /// The frames so far, for messages about an unusable reply.
-  private(set) var frames: [CANFrame] = []
+  private(set) var frames: [CANFrame]
   /// The number of bits of all frames of the exchange.
   private(set) var bits = 0
 
-  /// Begins the request. Before the protocol is known, a request to all ECUs is sent with both lengths of identifiers.
-  init(_ request: AdapterRequest, at now: Instant) {
+  /// Begins the request. Before the protocol is known, a request to all ECUs is sent with both lengths of identifiers. The frames are
+  /// recorded in `storage`, which is reused.
+  init(_ request: AdapterRequest, at now: Instant, storage: consuming [CANFrame] = []) {
     self.request = request
-    let identifiers = request.addressing.target?.request.map { [$0] } ?? [.functional, .functional29Bit]
-    senders = identifiers.map { ISOTPSender(request.bytes, to: $0, padding: Self.padding) }
+    storage.removeAll(keepingCapacity: true)
+    frames = storage
+    let target = request.addressing.target
+    let (identifiers, addressBytes) = (target?.request.map { [$0] } ?? [.functional, .functional29Bit], target?.addressBytes ?? .normal)
+    senders = identifiers.map { ISOTPSender(request.bytes, to: $0, addressBytes, padding: Self.padding) }
+    receiver = ISOTPReceiver(addressBytes)
     responseDeadline = now &+ Self.responseTime
   }
 
@@ -94,7 +99,7 @@ struct FramesExchange: Sendable {
     case .none: break
     case .awaitsFlowControl(let source):
       guard let address = physicalAddress(of: source) else { break }
-      append(receiver.flowControl.frame(to: address, padding: Self.padding), to: &output)
+      append(receiver.flowControl.frame(to: address, receiver.addressing, padding: Self.padding), to: &output)
     case .flowControl(let flowControl, _):
       for index in senders.indices { senders[index].receive(flowControl, at: now) }
       appendDue(to: &output, at: now)

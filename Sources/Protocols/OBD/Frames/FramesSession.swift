@@ -56,7 +56,7 @@ struct FramesSession: AdapterDialogue {
   private var event = AdapterEvent.none
   private var outcome = ReplyReader.Outcome.empty
   private(set) var reader = ReplyReader()
-  private(set) var traits = AdapterTraits.frameInterface(nil)
+  private(set) var traits: AdapterTraits
   private var failures = AdapterFailureCounters()
   /// Whether the adapter has sent anything since the link came up.
   private var hasResponded = false
@@ -74,6 +74,7 @@ struct FramesSession: AdapterDialogue {
   /// `maxLoad`: the share of the bus that may be used, 0 to 1; 0: no limit.
   init(_ port: FramesPort, maxLoad: Double) {
     self.port = port
+    traits = .frameInterface(nil, bitRate: port.bitRate)
     load = BusLoad(maxLoad: maxLoad, bitRate: port.bitRate)
   }
 
@@ -149,7 +150,7 @@ struct FramesSession: AdapterDialogue {
       effects.send(.main, opening.next(at: now))
       state = .opening(opening)
     case .starting:
-      traits = .frameInterface("SocketCAN")
+      traits = .frameInterface("SocketCAN", bitRate: port.bitRate)
       // The owner takes the event in the next turn.
       (state, event, pausedUntil) = (.ready, .ready, now)
     case .down, .ready, .resting: break
@@ -165,7 +166,9 @@ struct FramesSession: AdapterDialogue {
     // A CAN adapter takes no commands of clients; they are rejected before they come here.
     guard case .ready = state, case .request(let request) = command else { return }
     (lastCommand, reportedStatus) = (request.text, [])
-    exchange = FramesExchange(request, at: now)
+    var storage: [CANFrame] = []
+    swap(&storage, &lastFrames)
+    exchange = FramesExchange(request, at: now, storage: storage)
     exchange?.appendDue(to: &output, at: now)
     flush(&effects)
     conclude(at: now, &effects)
@@ -320,7 +323,9 @@ struct FramesSession: AdapterDialogue {
     switch result {
     case .proceed: break
     case .opened:
-      if case .opening(let opening) = state { traits = .frameInterface(opening.version.map { "slcan \($0)" } ?? "slcan") }
+      if case .opening(let opening) = state {
+        traits = .frameInterface(opening.version.map { "slcan \($0)" } ?? "slcan", bitRate: port.bitRate)
+      }
       state = .ready
       event = .ready
     case .failed(let reason): event = .needs(.rest(until: now &+ Self.restTime, reason))

@@ -50,8 +50,8 @@ extension OBDProtocol {
   /// The target of a custom signal. The functional header and the header of the engine ECU, which are the defaults, are replaced by those
   /// of the protocol.
   fileprivate func target(of signal: CustomSignal) -> Target {
-    if signal.header == .functional { return allECUs }
+    if signal.header == .functional, signal.addressBytes == .normal { return allECUs }
     if signal.header == .engine, is29Bit { return Target(.engine29Bit) }
-    return Target(signal.header, reply: signal.reply)
+    return Target(signal.header, reply: signal.reply, signal.addressBytes)
   }
 }

@@ -12,11 +12,14 @@ struct VehiclePolling: Sendable {
   private(set) var scheduler: PollScheduler
   private(set) var timeout = ResponseTimeout()
   private let requests: ConfiguredRequests
+  /// The bit rate of a CAN interface in bit/s, if it is known; an ELM327 uses that of the protocol.
+  private let bitRate: Int?
 
   init(
     rate: Double, phase: Double, _ choice: VehicleChoice, isFastOnly: Bool, _ signals: [CustomSignal], _ overrides: PropertyOverrides,
-    _ values: inout ValueTable
+    bitRate: Int?, _ values: inout ValueTable
   ) {
+    self.bitRate = bitRate
     detection = ProtocolDetection(choice)
     scheduler = PollScheduler(rate: rate, phase: phase, first: choice.candidates[0].request)
     requests = ConfiguredRequests(isFastOnly: isFastOnly, signals: signals, overrides: overrides)
@@ -329,7 +332,7 @@ struct VehiclePolling: Sendable {
           &effects))
     }
     values.publish(vehicle: "electric Hyundai or Kia" + (family.map { " (\($0.rawValue))" } ?? ""), &effects)
-    if let name = detection.bus.name { values.publish(.protocol, .string(name), &effects) }
+    if let name = detection.bus.name(at: bitRate) { values.publish(.protocol, .string(name), &effects) }
   }
 
   /// Sets the detected vehicle to an SAE J1979 vehicle with these ECUs. Returns false if they support no known PID.
@@ -341,7 +344,7 @@ struct VehiclePolling: Sendable {
       values.declare(
         hasBatteryRecord: false, fast: car.fast, requests.layouts(of: car, found), period: scheduler.pace.period, of: found.ecus, &effects))
     values.publish(vehicle: "standard OBD-II (\(found.ecus.map(\.text).joined(separator: ", ")))", &effects)
-    if let name = found.bus.name { values.publish(.protocol, .string(name), &effects) }
+    if let name = found.bus.name(at: bitRate) { values.publish(.protocol, .string(name), &effects) }
     return true
   }
 

@@ -31,7 +31,7 @@ struct OBDQuery: Sendable {
   /// The service; nil for a command to the adapter itself.
   let service: UInt8?
   /// The CAN identifier of the ECU, or nil if none was given.
-  let header: CANIdentifier?
+  let header: Target?
   /// Whether it is an adapter command other than ATI, ATRV, ATDPN and STI, which may change any setting.
   let isRaw: Bool
   private(set) var script: [Step] = []
@@ -135,10 +135,12 @@ struct OBDQuery: Sendable {
     .refused(code: .rawNotAllowed, "\(what) is not a read request; set allow-raw = true for this device to allow it")
   }
 
-  private static func header(in arguments: [String: Value]) throws(CommandError) -> CANIdentifier? {
+  private static func header(in arguments: [String: Value]) throws(CommandError) -> Target? {
     guard let value = arguments[argumentNames.header] else { return nil }
-    if case .string(let text) = value, let identifier = CANIdentifier(text) { return identifier }
-    throw .invalid(argument: argumentNames.header, "a header is a CAN identifier of 3 or 8 hex digits, as in 7E4 or 18DA10F1")
+    if case .string(let text) = value, let target = Target(text) { return target }
+    throw .invalid(
+      argument: argumentNames.header,
+      "a header is a CAN identifier of 3 or 8 hex digits, as in 7E4 or 18DA10F1, and an address byte if the ECU needs it, as in 6F1/07")
   }
 
   /// Whether a message answers the query: same service and identifier, not a late response to another request.
@@ -226,7 +228,7 @@ struct OBDQuery: Sendable {
     }
     // Services of SAE J1979 go to all ECUs, manufacturer-specific ones to the ECU of the fast request.
     let defaultTarget = service <= 0x0A || multiECU != nil ? fastAddressing.bus.allECUs : fastAddressing.target ?? .unaddressed
-    let target = header.map { Target($0) } ?? multiECU?.target(of: index) ?? defaultTarget
+    let target = header ?? multiECU?.target(of: index) ?? defaultTarget
     let destination = ECUAddressing(bus: fastAddressing.bus.adapted(to: target), target: target, timing: timing(of: target, fastAddressing))
     script = session.steps(to: destination).map { .prepare($0) } + [.request(index)]
     position = 0

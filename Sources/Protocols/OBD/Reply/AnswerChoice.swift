@@ -15,7 +15,7 @@ extension ReplyReader {
   /// responses.
   func frameCount(from target: Target) -> Int? {
     guard messages.count == 1 || target.reply == nil else { return nil }
-    return messages.reduce(0) { $0 + ISOTPMessage.frames(for: $1.length) }
+    return messages.reduce(0) { $0 + ISOTPMessage.frames(for: $1.length, capacity: target.addressBytes.receivedCapacity) }
   }
 
   /// The response that begins with this prefix and, if PIDs are given, one of them. `responder` is the ECU that sent the previous response.

@@ -24,8 +24,9 @@ struct ISOTPMessage: Equatable, Sendable {
   var isComplete: Bool { receivedBytes == length }
   var isMultiFrame: Bool { length > 7 }
 
-  /// The number of frames of a message. If there are several, the first holds six bytes and the others seven: 1 + ceil((length - 6) / 7).
-  static func frames(for length: Int) -> Int { length <= 7 ? 1 : 1 + length / 7 }
+  /// The number of frames of a message. `capacity`: the bytes that a single or consecutive frame holds, 7 without an address byte; a first
+  /// frame holds one less, so there are 1 + ceil((length - capacity + 1) / capacity).
+  static func frames(for length: Int, capacity: Int) -> Int { length <= capacity ? 1 : 1 + length / capacity }
 
   /// Records a frame with this many bytes of the message.
   mutating func recordFrame(_ count: Int) {

@@ -24,6 +24,9 @@ struct ReplyReader: Sendable {
   /// Whether at least one line of the last reply had a valid checksum, and whether at least one was complete except for the checksum.
   private(set) var checksums: (hasValid: Bool, hasMissing: Bool) = (false, false)
 
+  /// The address byte of the frames of the last reply, or nil if they have none.
+  private var addressByte: UInt8?
+
   /// Sets whether lines of pre-CAN protocols must have a checksum.
   mutating func expectChecksums(_ expects: Bool) { omitsChecksums = !expects }
 
@@ -54,9 +57,10 @@ struct ReplyReader: Sendable {
     payload.append(contentsOf: bytes)
   }
 
-  /// Parses a reply without its prompt, beginning at index `start`.
-  mutating func read(_ reply: [UInt8], from start: Int = 0) -> Outcome {
+  /// Parses a reply without its prompt, beginning at index `start`. `addressByte` precedes the content of each frame, unless it is nil.
+  mutating func read(_ reply: [UInt8], from start: Int = 0, addressByte: UInt8? = nil) -> Outcome {
     beginReply()
+    self.addressByte = addressByte
     do throws(Unreadable) {
       let isHex = try reply.withUnsafeBufferPointer { text throws(Unreadable) in
         try readHex(UnsafeBufferPointer(rebasing: text[min(start, text.count)...]))
@@ -107,7 +111,7 @@ struct ReplyReader: Sendable {
     }
     if let status { return .status(status) }
     if isUnknown { return .unreadable("unknown text in the data") }
-    return data.isEmpty || !includingData ? .empty : read(data)
+    return data.isEmpty || !includingData ? .empty : read(data, addressByte: addressByte)
   }
 
   /// Parses lines of hex digits; returns false at another character.
@@ -210,6 +214,9 @@ struct ReplyReader: Sendable {
       count = (end - start) / 2
     }
 
+    /// The bytes after the first one.
+    func dropFirst() -> Octets { Octets(digits, start + 2, start + 2 * count) }
+
     @inline(__always) subscript(_ index: Int) -> UInt8 { digits[start + 2 * index] << 4 | digits[start + 2 * index + 1] }
   }
 
@@ -219,28 +226,34 @@ struct ReplyReader: Sendable {
 
   /// Adds a CAN frame. Its first four bits are its type: single, first, consecutive or flow control (ISO 15765-2).
   mutating func add(frame: Octets, from source: UInt32) throws(Unreadable) {
-    guard frame.count >= 1, frame.count <= 8 else { throw Unreadable("frame of wrong length") }
+    var (frame, full) = (frame, CANFrame.maxCount)
+    if let addressByte {
+      // Frames for another tester are no part of the reply.
+      guard frame.count >= 1, frame[0] == addressByte else { return }
+      (frame, full) = (frame.dropFirst(), full - 1)
+    }
+    guard frame.count >= 1, frame.count <= full else { throw Unreadable("frame of wrong length") }
     let open = messages.lastIndex { $0.source == source && !$0.isComplete }
     let low = Int(frame[0] & 15)
     switch frame[0] >> 4 {
     case 0:
-      // A single frame has only its data bytes, or all 8 bytes. Any other length is a truncated frame, whose padding could pass for data.
-      guard low >= 1, low + 1 == frame.count || (low < frame.count && frame.count == 8) else {
+      // A single frame has only its data bytes, or is full. Any other length is a truncated frame, whose padding could pass for data.
+      guard low >= 1, low + 1 == frame.count || (low < frame.count && frame.count == full) else {
         throw Unreadable("frame of wrong length")
       }
       guard open == nil else { throw Unreadable("incomplete message") }
       try begin(source: source, length: low)
       append(frame, from: 1, to: messages.count - 1)
     case 1:
-      guard frame.count == 8 else { throw Unreadable("truncated first frame") }
+      guard frame.count == full else { throw Unreadable("truncated first frame") }
       guard open == nil else { throw Unreadable("incomplete message") }
       let length = low << 8 | Int(frame[1])
-      guard length > 7 else { throw Unreadable("first frame with too small a length") }
+      guard length >= full else { throw Unreadable("first frame with too small a length") }
       try begin(source: source, length: length)
       append(frame, from: 2, to: messages.count - 1)
     case 2:
       guard let open else { throw Unreadable("consecutive frame without a first frame") }
-      try append(frame, from: 1, number: UInt8(low), to: open)
+      try append(frame, from: 1, number: UInt8(low), to: open, full: full - 1)
     case 3: break
     default: throw Unreadable("unknown frame type")
     }
@@ -260,7 +273,7 @@ struct ReplyReader: Sendable {
     guard let open = messages.lastIndex(where: { $0.source == nil && !$0.isComplete }) else {
       throw Unreadable("numbered line without a length")
     }
-    if messages[open].receivedBytes > 0 { return try append(octets, from: 0, number: number, to: open) }
+    if messages[open].receivedBytes > 0 { return try append(octets, from: 0, number: number, to: open, full: CANFrame.maxCount - 1) }
     guard number == 0, octets.count == 6 else { throw Unreadable("first line missing") }
     append(octets, from: 0, to: open)
   }
@@ -273,11 +286,12 @@ struct ReplyReader: Sendable {
     payload.append(contentsOf: repeatElement(0, count: length))
   }
 
-  /// Appends a consecutive frame to the message at `index`. The frame must have the next number and all of its bytes.
-  private mutating func append(_ octets: Octets, from first: Int, number: UInt8, to index: Int) throws(Unreadable) {
+  /// Appends a consecutive frame, which holds `full` bytes unless it is the last one, to the message at `index`. The frame must have the next
+  /// number and all of its bytes.
+  private mutating func append(_ octets: Octets, from first: Int, number: UInt8, to index: Int, full: Int) throws(Unreadable) {
     guard messages[index].nextNumber == number else { throw Unreadable("frames missing or out of order") }
     let count = octets.count - first
-    guard count == 7 || count == messages[index].missingBytes else { throw Unreadable("truncated frame") }
+    guard count == full || count == messages[index].missingBytes else { throw Unreadable("truncated frame") }
     append(octets, from: first, to: index)
   }
 

@@ -8,16 +8,22 @@ public struct CustomSignal: Sendable {
   let header: CANIdentifier
   /// The response identifier, or nil to accept any.
   let reply: CANIdentifier?
+  /// The address bytes of frames.
+  let addressBytes: ISOTPAddressing
   /// The poll period.
   let period: Nanoseconds
 
   var name: String { row.property.name }
 
-  init(_ row: DataRow, _ request: SignalRequest, header: CANIdentifier? = nil, reply: CANIdentifier? = nil, period: Nanoseconds = .second) {
+  init(
+    _ row: DataRow, _ request: SignalRequest, header: CANIdentifier? = nil, reply: CANIdentifier? = nil,
+    _ addressBytes: ISOTPAddressing = .normal, period: Nanoseconds = .second
+  ) {
     self.row = row
     self.request = request
     self.header = header ?? (request.service <= 0x0A ? .functional : .engine)
-    self.reply = reply ?? self.header.reply
+    self.reply = reply ?? self.header.reply(addressBytes)
+    self.addressBytes = addressBytes
     self.period = period
   }
 

@@ -9,7 +9,7 @@ struct SignalRequest: Hashable, Sendable {
   var service: UInt8 { bytes[0] }
   var text: String { String(decoding: spacedHex(bytes).utf8.filter { $0 != space }, as: UTF8.self) }
 
-  private static let maxLength = 7
+  static let maxLength = 7
 
   /// Parses hex digits, as in 220101; blanks between them and a 0x prefix are accepted.
   init(_ text: String, allowRaw: Bool) throws(ValueError) {

@@ -11,6 +11,12 @@ extension CustomSignal {
       Option("request", ValueRule(.string), help: "Request: service and identifier, two hex digits per byte, such as 220101"),
       Option("header", ValueRule(.string), help: "CAN identifier to which the request is sent, 3 or 8 hex digits"),
       Option("reply", ValueRule(.string), help: "CAN identifier of the response, 3 or 8 hex digits"),
+      Option(
+        "extended-address", ValueRule(.string),
+        help: "First byte of each frame sent, two hex digits: the address of the ECU, or an address extension"),
+      Option(
+        "tester-address", ValueRule(.string),
+        help: "First byte of each frame received, two hex digits; default F1. Only with extended-address"),
       Option("value", ValueRule(.string), help: "Formula over the data bytes A to ZZ, such as (A*256+B)/10"),
       Option(
         "type", ValueRule(.string, choices: ["float", "int", "bool", "string"]), default: .string("float"), help: "Type of the value"),
@@ -56,6 +62,7 @@ extension CustomSignal {
       problems.append(
         OptionError("reply", "\(reply.text) cannot be the response identifier of \(header.text); write both with 3 or both with 8 digits"))
     }
+    let addressBytes = Self.addressBytes(text("extended-address"), text("tester-address"), request, &problems)
     let type = text("type").flatMap(ValueType.init) ?? .float
     let range = Self.range(section.options, type, &problems)
     let labels = Self.labels(section.options["labels"], type, &problems)
@@ -76,7 +83,7 @@ extension CustomSignal {
     let row = DataRow(
       property, .formula(expression), decimals: decimals, labels: labels, length: length, valid: valid ?? nil, outOfRangeReason: .outOfRange
     )
-    self.init(row, request, header: header, reply: reply, period: period)
+    self.init(row, request, header: header, reply: reply, addressBytes, period: period)
   }
 
   private static func request(_ text: String?, of setup: Setup, _ problems: inout [OptionError]) -> SignalRequest? {
@@ -110,6 +117,26 @@ extension CustomSignal {
     if let identifier = CANIdentifier(text) { return identifier }
     problems.append(OptionError(key, "not a CAN identifier; write 3 or 8 hex digits, as in 7E4 or 18DA10F1"))
     return nil
+  }
+
+  private static func addressBytes(_ sent: String?, _ received: String?, _ request: SignalRequest?, _ problems: inout [OptionError])
+    -> ISOTPAddressing
+  {
+    guard let sent else {
+      if received != nil { problems.append(OptionError("tester-address", "only frames with extended-address have it; add that key")) }
+      return .normal
+    }
+    let target = addressByte(sent)
+    let tester = received.map { addressByte($0) } ?? ISOTPAddressing.tester
+    for (key, byte) in [("extended-address", target), ("tester-address", tester)] where byte == nil {
+      problems.append(OptionError(key, "not an address byte; write two hex digits, as in 07"))
+    }
+    if let request, request.bytes.count > SignalRequest.maxLength - 1 {
+      problems.append(
+        OptionError("request", "with extended-address a request has at most \(SignalRequest.maxLength - 1) bytes; shorten it"))
+    }
+    guard let target, let tester else { return .normal }
+    return .extended(target: target, tester: tester)
   }
 
   private static func range(_ options: [String: Value], _ type: ValueType, _ problems: inout [OptionError]) -> ClosedRange<Double>? {

@@ -13,6 +13,11 @@ struct ValueTable: Sendable {
   private var signsOfUse: [Int] = []
   /// When a value last showed that the vehicle is in use; `.min` if none has.
   private(set) var inUseAt: Instant = .min
+  /// The configured property that is the voltage of the 12 V battery, or nil if only the adapter measures it, and its position.
+  private let voltageProperty: String?
+  private var voltagePosition: Int?
+  /// Its last value in V.
+  private(set) var batteryVoltage: (volts: Double, at: Instant)?
   /// The scaling reported by the ECUs on this connection.
   private(set) var scales = Scales()
   /// The last polled speeds of motor, vehicle and engine.
@@ -60,8 +65,8 @@ struct ValueTable: Sendable {
     let requests: [PollRequest]
   }
 
-  init(actions: [Action], signals: [CustomSignal], overrides: PropertyOverrides) {
-    (self.actions, self.signals, self.overrides) = (actions, signals, overrides)
+  init(actions: [Action], signals: [CustomSignal], overrides: PropertyOverrides, voltageProperty: String?) {
+    (self.actions, self.signals, self.overrides, self.voltageProperty) = (actions, signals, overrides, voltageProperty)
   }
 
   // MARK: Schema
@@ -104,6 +109,7 @@ struct ValueTable: Sendable {
     signsOfUse =
       vehiclePropertyCount == 0
       ? [] : Self.signOfUseNames.compactMap { name in properties[..<vehiclePropertyCount].firstIndex { $0.name == name } }
+    voltagePosition = voltageProperty.flatMap { name in properties[..<vehiclePropertyCount].firstIndex { $0.name == name } }
     absences = [Absence](repeating: .none, count: properties.count)
     return PlacedRequests(fastRows: fastRows, requests: requests)
   }
@@ -118,6 +124,9 @@ struct ValueTable: Sendable {
     let before = schema
     let placed = placeProperties(hasBatteryRecord: hasBatteryRecord, fast: fast, layouts, period: period, isDetected: true)
     if schema != before { effects.append(.declare(schema)) }
+    if let voltageProperty, voltagePosition == nil {
+      effects.append(.note("this vehicle has no property \(voltageProperty) (voltage-property): its 12 V battery is not monitored"))
+    }
     return placed
   }
 
@@ -157,6 +166,7 @@ struct ValueTable: Sendable {
       absences[position] = .none
       effects.publish(position, value)
       if signsOfUse.contains(position), value == .bool(true) || value.number.map({ $0 != 0 }) ?? false { inUseAt = now }
+      if position == voltagePosition { batteryVoltage = value.number.map { ($0, now) } }
     case .absent(let absence):
       if absences[position] != absence { effects.withdraw(position, absence.message) }
       absences[position] = absence
