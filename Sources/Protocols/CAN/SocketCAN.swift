@@ -22,6 +22,11 @@ package enum SocketCAN {
     return header + data + Array(repeating: 0, count: CANFrame.maxCount - data.count)
   }
 
+  /// A filter as the kernel's struct can_filter: identifier and mask. Only data frames with identifiers of this length match.
+  package static func words(of filter: CANFilter) -> [UInt32] {
+    [filter.identifier.number | (filter.identifier.is29Bit ? extended : 0), filter.mask | extended | remote]
+  }
+
   /// Passes on the frames in received bytes, which hold whole frames.
   package static func decode(_ bytes: [UInt8], _ handle: (CANFrame) -> Void) {
     for start in stride(from: 0, through: bytes.count - frameLength, by: frameLength) {

@@ -225,6 +225,7 @@ import Varlink
         if let fault, !Contract.Device.isNotInUse(state: state.status, fault: fault) {
           return Contract.Finding(subject, "failed", fault, nil)
         }
+        if let problem = port.problem { return Contract.Finding(subject, "warning", problem, nil) }
         return Contract.Finding(subject, "ok", "up, \(state.status)\(fault.map { ": \($0)" } ?? "")", nil)
       }
   }

@@ -9,20 +9,39 @@ import Testing
 /// A socket of the kernel with a simulated car on its bus.
 struct SocketLink: LinkedSurroundings {
   private var link: PeerLink<ECUNode>
+  /// The filters of the socket, in the order in which they were set.
+  private(set) var filters: [[CANFilter]] = []
 
   init(_ node: ECUNode) { link = PeerLink(node) }
 
   var sends: [[UInt8]] { link.sends.map(\.bytes) }
   var nextWake: Instant? { link.nextWake }
-  mutating func wake(at now: Instant) -> [Input] { link.wake(at: now) }
+  mutating func wake(at now: Instant) -> [Input] { filtered(link.wake(at: now)) }
   mutating func change(_ state: LinkState, at now: Instant) -> [Input] { link.change(state, at: now) }
   mutating func started(at now: Instant) -> [Input] {
     link.give(.started(restored: [:], wall: WallTime(microseconds: 0)), at: now) + change(.up(maximumSend: nil), at: now)
   }
 
   mutating func perform(_ effect: Effect, at now: Instant) -> [Input]? {
-    if case .resetLink = effect { return [] }
-    return link.perform(effect, at: now)
+    switch effect {
+    case .resetLink: return []
+    case .filter(_, let filter):
+      filters.append(filter)
+      return []
+    default: return link.perform(effect, at: now).map(filtered)
+    }
+  }
+
+  /// The inputs without frames that the socket does not receive.
+  private func filtered(_ inputs: [Input]) -> [Input] {
+    inputs.filter { input in
+      guard case .received(_, let bytes) = input else { return true }
+      var passes = false
+      SocketCAN.decode(bytes) { frame in
+        passes = frame.kind == .error || filters.last?.contains { $0.matches(frame.identifier) } ?? true
+      }
+      return passes
+    }
   }
 }
 
@@ -72,6 +91,34 @@ extension SocketRig {
     #expect(found == [frame])
   }
 
+  @Test func `a filter selects identifiers of one length`() {
+    let responses = CANFilter(CANIdentifier(0x600), mask: 0x600)
+    #expect(SocketCAN.words(of: responses) == [0x600, 0xC000_0600])
+    #expect([0x600, 0x7E8, 0x7FF].allSatisfy { responses.matches(CANIdentifier(number: $0, is29Bit: false)) })
+    #expect(!responses.matches(CANIdentifier(0x5FF)) && !responses.matches(CANIdentifier(number: 0x7E8, is29Bit: true)))
+    let physical = CANFilter(CANIdentifier(0x18DA_F100), mask: 0x1FFF_FF00)
+    #expect(SocketCAN.words(of: physical) == [0x98DA_F100, 0xDFFF_FF00])
+    #expect(physical.matches(CANIdentifier(0x18DA_F110)) && !physical.matches(CANIdentifier(0x18DA_10F1)))
+  }
+
+  @Test func `error frames change the state of the interface`() {
+    var state = CANInterfaceState()
+    func error(_ classes: UInt32, _ flags: UInt8 = 0) -> CANFrame {
+      CANFrame(CANIdentifier(number: classes, is29Bit: true), .error, [0, flags, 0, 0, 0, 0, 0, 0])
+    }
+    for (classes, flags, level) in [
+      (4, 8, .warning), (4, 0x20, .passive), (0x88, 0, .passive), (4, 0x40, .active), (0x20, 0, .passive), (0x40, 0, .busOff),
+      (0x100, 0, .active),
+    ] as [(UInt32, UInt8, CANInterfaceState.Level)] {
+      state.update(error(classes, flags))
+      #expect(state.level == level)
+    }
+    state.update(error(4, 1))
+    #expect(state.overruns == 1 && state.level == .active)
+    state.update(CANFrame("040#0001"))
+    #expect(state.overruns == 1 && state.level == .active)
+  }
+
   @Test(arguments: [CarModel.eGMP, .petrol, .petrol29]) func `a car is polled through a socket, one frame in each write`(_ model: CarModel)
   {
     var rig = SocketRig(model.car())
@@ -79,6 +126,16 @@ extension SocketRig {
     #expect(rig.status == "polling" && rig.fault == nil && rig.text("adapter") == "SocketCAN")
     #expect(rig.number("rpm") != nil && rig.number("speed") != nil && rig.number("poll-rate").map { $0 > 19 } ?? false)
     #expect(rig.sends.allSatisfy { $0.count == SocketCAN.frameLength })
+    #expect(rig.filters.count == 1, "the responses of a car need no further filters")
+  }
+
+  @Test func `a request to an ECU with another response identifier extends the filter`() {
+    var rig = SocketRig(ElectricCar(.eGMP))
+    rig.run(for: 5 * .second)
+    let id = rig.run("query", ["request": .string("22F190"), "header": .string("123")])
+    rig.run(for: 2 * .second)
+    #expect(rig.outcome(id) != nil)
+    #expect(rig.filters.last?.contains { $0.matches(CANIdentifier(0x12B)) } == true && rig.filters.first?.count == 2)
   }
 
   @Test(arguments: ["lost-frame:5", "wrong-sequence:5", "nrc-78:5", "babble", "bus-off:200", "no-broadcasts"])
