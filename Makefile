@@ -8,7 +8,7 @@ DESTDIR =
 FUZZ_SECONDS = 600
 # The run time of the soak test, in seconds.
 SOAK_SECONDS = 3600
-fuzzers = dialogue replies elcomm vesc car answers varlink toml
+fuzzers = dialogue replies elcomm vesc car answers varlink can toml
 
 export PATH := $(PATH):/opt/swift/usr/bin
 programs = vehicled vehicled-history vehicled-mqtt vehicled-web vehiclectl vehiclesim
@@ -123,7 +123,9 @@ fuzz_swift = mkdir -p $@.module && cd $@.module && swiftc -parse-as-library -swi
 
 fuzz_session = Tests/Fuzz/FuzzSession.swift Tests/Fuzz/Invariants.swift
 
-obd = $(wildcard Sources/Protocols/*.swift Sources/Protocols/CAN/*.swift Sources/Protocols/OBD/*.swift Sources/Protocols/OBD/*/*.swift) $(tables)
+# What every kind of device can use.
+common = $(wildcard Sources/Protocols/*.swift Sources/Protocols/CAN/*.swift)
+obd = $(common) $(wildcard Sources/Protocols/OBD/*.swift Sources/Protocols/OBD/*/*.swift) $(tables)
 
 .build/fuzz/dialogue: Tests/Fuzz/Dialogue.swift $(fuzz_session) $(obd)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
@@ -134,7 +136,7 @@ obd = $(wildcard Sources/Protocols/*.swift Sources/Protocols/CAN/*.swift Sources
 # Files of other targets import Protocols, of which they are part here.
 .build/fuzz/answers .build/fuzz/varlink: fuzz_warnings = -suppress-warnings
 
-longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.swift Sources/Protocols/Longboard/*/*.swift)
+longboard = $(common) $(wildcard Sources/Protocols/Longboard/*.swift Sources/Protocols/Longboard/*/*.swift)
 
 .build/fuzz/elcomm: Tests/Fuzz/ELComm.swift $(fuzz_session) $(longboard)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
@@ -142,8 +144,7 @@ longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.s
 .build/fuzz/vesc: Tests/Fuzz/VESC.swift $(fuzz_session) $(longboard)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
-.build/fuzz/car: Tests/Fuzz/Car.swift $(fuzz_session) \
-  $(wildcard Sources/Protocols/*.swift Sources/Protocols/Car/*.swift Sources/Protocols/Car/*/*.swift)
+.build/fuzz/car: Tests/Fuzz/Car.swift $(fuzz_session) $(common) $(wildcard Sources/Protocols/Car/*.swift Sources/Protocols/Car/*/*.swift)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 .build/fuzz/answers: Tests/Fuzz/Answers.swift Tests/Fuzz/Invariants.swift \
@@ -152,7 +153,10 @@ longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.s
 
 # Without Interface.swift, which needs a resource that only SwiftPM embeds.
 .build/fuzz/varlink: Tests/Fuzz/Varlink.swift Tests/Fuzz/Invariants.swift \
-  $(filter-out %/Interface.swift,$(wildcard Sources/Protocols/*.swift Sources/Protocols/JSON/*.swift Sources/Varlink/*.swift))
+  $(filter-out %/Interface.swift,$(common) $(wildcard Sources/Protocols/JSON/*.swift Sources/Varlink/*.swift))
+	$(fuzz_swift) $(abspath $^) -o ../$(@F)
+
+.build/fuzz/can: Tests/Fuzz/CAN.swift Tests/Fuzz/Invariants.swift $(common)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 .build/fuzz/toml: Tests/Fuzz/TOML.cpp Sources/CToml/ctoml.cpp Sources/CToml/include/CToml.h
