@@ -240,7 +240,7 @@ extension Doctor {
     case .ble: "power on the device, bring it into range and close other apps that use it; vehiclectl scan ble lists devices in range"
     case .slcan(let carrier): remedy(carrier)
     case .can(let interface):
-      "sudo ip link set \(interface) up type can bitrate 500000; ip -details -statistics link show \(interface) shows its state and errors"
+      "ip -details -statistics link show \(interface) shows its state and errors"
     case .listening: "none needed: the device connects by itself"
     case .replay: "check the file's path in the configuration"
     }
