@@ -223,7 +223,8 @@ import Varlink
         }
         // A vehicle that is not in use does not respond, which is no failure.
         if let fault, !Contract.Device.isNotInUse(state: state.status, fault: fault) {
-          return Contract.Finding(subject, "failed", fault, nil)
+          // The problem of the link can be the cause.
+          return Contract.Finding(subject, "failed", ([fault] + (port.problem.map { [$0] } ?? [])).joined(separator: "; "), nil)
         }
         if let problem = port.problem { return Contract.Finding(subject, "warning", problem, nil) }
         return Contract.Finding(subject, "ok", "up, \(state.status)\(fault.map { ": \($0)" } ?? "")", nil)
