@@ -27,7 +27,7 @@ libdir = $(prefix)/lib
 unitdir = $(DESTDIR)$(libdir)/systemd/system
 
 .NOTPARALLEL:
-.PHONY: build help setup setup-build setup-bench setup-deb lint protocols test test-vm test-resets test-home-assistant sanitize soak demo bench fuzz fuzz-short install deb check-install clean
+.PHONY: build help setup setup-build setup-bench setup-deb lint protocols test test-vm test-can test-resets test-home-assistant sanitize soak demo bench fuzz fuzz-short install deb check-install clean
 
 build: ## build the programs for release
 	swift build -c release --static-swift-stdlib
@@ -65,6 +65,13 @@ test-vm: setup deb ## test the Debian package in a Debian guest with systemd, jo
 	@Tests/Setup/setup.sh vm
 	@.venv/bin/python Tests/VM/machine.py build .build/vm
 	@.venv/bin/python Tests/VM/machine.py run .build/vm $$(ls .build/deb/*.deb) $(release)/vehiclesim
+
+# The number of exchanges with the kernel's ISO-TP in test-can.
+EXCHANGES = 1000000
+test-can: setup deb .build/isotp-oracle ## test links to CAN interfaces in the same guest, with EXCHANGES=1000000 messages to the kernel's ISO-TP (needs root once)
+	@Tests/Setup/setup.sh vm
+	@.venv/bin/python Tests/VM/machine.py build .build/vm
+	@.venv/bin/python Tests/VM/machine.py can .build/vm $$(ls .build/deb/*.deb) .build/isotp-oracle $(EXCHANGES)
 
 # How often test-resets resets the guest.
 RESETS = 20
@@ -158,6 +165,11 @@ longboard = $(common) $(wildcard Sources/Protocols/Longboard/*.swift Sources/Pro
 
 .build/fuzz/can: Tests/Fuzz/CAN.swift Tests/Fuzz/Invariants.swift $(common)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
+
+# Compares the messages of several frames with those of the kernel, in the guest of test-can.
+.build/isotp-oracle: Tests/Oracle/ISOTPOracle.swift Sources/Peers/SeededRandom.swift $(common)
+	mkdir -p $@.module && cd $@.module && swiftc -parse-as-library -swift-version 6 -warnings-as-errors -module-name ISOTPOracle -package-name vehicled -O -wmo \
+	  -static-stdlib -use-ld=lld $(abspath $^) -o ../$(@F)
 
 .build/fuzz/toml: Tests/Fuzz/TOML.cpp Sources/CToml/ctoml.cpp Sources/CToml/include/CToml.h
 	@mkdir -p $(@D)
