@@ -255,11 +255,11 @@ def faults():
 def oracle():
     """The project's ISO-TP against the kernel's, in several programs at once, each on an interface of its own."""
     sh("systemctl stop vehicled.service vehicled.socket; modprobe -a vcan can-raw can-isotp")
-    begun, programs = time.monotonic(), []
+    begun, programs, seed = time.monotonic(), [], time.time_ns()
     for number in range(PROCESSES):
         interface = f"vcan{10 + number}"
         sh(f"ip link add {interface} type vcan; ip link set {interface} up")
-        command = ["taskset", "-c", str(number % os.cpu_count()), ORACLE, interface, str(number), str(COUNT // PROCESSES), str(4711 + number)]
+        command = ["taskset", "-c", str(number % os.cpu_count()), ORACLE, interface, str(number), str(COUNT // PROCESSES), str(seed + number)]
         programs.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
     sums = {}
     for program in programs:
@@ -270,7 +270,7 @@ def oracle():
         for name, count in zip(words[::2], words[1::2]) if program.returncode == 0 else ():
             sums[name] = sums.get(name, 0) + int(count)
     seconds = time.monotonic() - begun
-    check("messages are exchanged with the kernel as with the project", sums.get("exchanges") == COUNT // PROCESSES * PROCESSES, f"{sums}, {seconds:.0f} s")
+    check("messages are exchanged with the kernel as with the project", sums.get("exchanges") == COUNT // PROCESSES * PROCESSES, f"{sums}, {seconds:.0f} s, seed {seed}")
 
 
 def install():
