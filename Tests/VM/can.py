@@ -231,6 +231,8 @@ def petrol():
     """The trouble codes of two ECUs, with identifiers of both lengths."""
     for words, protocol in ((["--car", "petrol", "--key", "on@0"], "11 bit"), (["--car", "petrol-29", "--key", "on@0"], "29 bit")):
         simulator = Simulator(*words)
+        # The daemon remembers what it has detected.
+        sh("systemctl stop vehicled.service; rm -rf /var/lib/vehicled/devices")
         configure(CAR.split("[device.ev.signal")[0].replace("e-gmp", "generic"))
         check(f"a petrol car with {protocol}", wait(lambda: get("mil") == "on" and protocol in (get("protocol") or ""), 90), sh("vehiclectl status ev")[1])
         codes = [code["code"] for code in json.loads(sh("vehiclectl dtc ev --json", 120)[1] or "{}").get("codes", [])]
