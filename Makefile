@@ -8,7 +8,7 @@ DESTDIR =
 FUZZ_SECONDS = 600
 # The run time of the soak test, in seconds.
 SOAK_SECONDS = 3600
-fuzzers = dialogue replies elcomm vesc car answers varlink toml
+fuzzers = dialogue replies elcomm vesc car answers varlink can toml
 
 export PATH := $(PATH):/opt/swift/usr/bin
 programs = vehicled vehicled-history vehicled-mqtt vehicled-web vehiclectl vehiclesim
@@ -27,7 +27,7 @@ libdir = $(prefix)/lib
 unitdir = $(DESTDIR)$(libdir)/systemd/system
 
 .NOTPARALLEL:
-.PHONY: build help setup setup-build setup-bench setup-deb lint protocols test test-vm test-resets test-home-assistant sanitize soak demo bench fuzz fuzz-short install deb check-install clean
+.PHONY: build help setup setup-build setup-bench setup-deb lint protocols test test-vm test-can test-resets test-home-assistant sanitize soak demo bench fuzz fuzz-short install deb check-install clean
 
 build: ## build the programs for release
 	swift build -c release --static-swift-stdlib
@@ -66,6 +66,13 @@ test-vm: setup deb ## test the Debian package in a Debian guest with systemd, jo
 	@.venv/bin/python Tests/VM/machine.py build .build/vm
 	@code=0; package=$$(ls .build/deb/*.deb); .venv/bin/python Tests/VM/machine.py web .build/vm $$package || code=$$?; \
 	  .venv/bin/python Tests/VM/machine.py run .build/vm $$package $(release)/vehiclesim || code=$$?; exit $$code
+
+# The number of exchanges with the kernel's ISO-TP in test-can.
+EXCHANGES = 1000000
+test-can: setup deb .build/isotp-oracle ## test links to CAN interfaces in the same guest, with EXCHANGES=1000000 messages to the kernel's ISO-TP (needs root once)
+	@Tests/Setup/setup.sh vm
+	@.venv/bin/python Tests/VM/machine.py build .build/vm
+	@.venv/bin/python Tests/VM/machine.py can .build/vm $$(ls .build/deb/*.deb) .build/isotp-oracle $(EXCHANGES)
 
 # How often test-resets resets the guest.
 RESETS = 20
@@ -124,7 +131,9 @@ fuzz_swift = mkdir -p $@.module && cd $@.module && swiftc -parse-as-library -swi
 
 fuzz_session = Tests/Fuzz/FuzzSession.swift Tests/Fuzz/Invariants.swift
 
-obd = $(wildcard Sources/Protocols/*.swift Sources/Protocols/CAN/*.swift Sources/Protocols/OBD/*.swift Sources/Protocols/OBD/*/*.swift) $(tables)
+# What every kind of device can use.
+common = $(wildcard Sources/Protocols/*.swift Sources/Protocols/CAN/*.swift)
+obd = $(common) $(wildcard Sources/Protocols/OBD/*.swift Sources/Protocols/OBD/*/*.swift) $(tables)
 
 .build/fuzz/dialogue: Tests/Fuzz/Dialogue.swift $(fuzz_session) $(obd)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
@@ -135,7 +144,7 @@ obd = $(wildcard Sources/Protocols/*.swift Sources/Protocols/CAN/*.swift Sources
 # Files of other targets import Protocols, of which they are part here.
 .build/fuzz/answers .build/fuzz/varlink: fuzz_warnings = -suppress-warnings
 
-longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.swift Sources/Protocols/Longboard/*/*.swift)
+longboard = $(common) $(wildcard Sources/Protocols/Longboard/*.swift Sources/Protocols/Longboard/*/*.swift)
 
 .build/fuzz/elcomm: Tests/Fuzz/ELComm.swift $(fuzz_session) $(longboard)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
@@ -143,8 +152,7 @@ longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.s
 .build/fuzz/vesc: Tests/Fuzz/VESC.swift $(fuzz_session) $(longboard)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
-.build/fuzz/car: Tests/Fuzz/Car.swift $(fuzz_session) \
-  $(wildcard Sources/Protocols/*.swift Sources/Protocols/Car/*.swift Sources/Protocols/Car/*/*.swift)
+.build/fuzz/car: Tests/Fuzz/Car.swift $(fuzz_session) $(common) $(wildcard Sources/Protocols/Car/*.swift Sources/Protocols/Car/*/*.swift)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 .build/fuzz/answers: Tests/Fuzz/Answers.swift Tests/Fuzz/Invariants.swift \
@@ -153,8 +161,16 @@ longboard = $(wildcard Sources/Protocols/*.swift Sources/Protocols/Longboard/*.s
 
 # Without Interface.swift, which needs a resource that only SwiftPM embeds.
 .build/fuzz/varlink: Tests/Fuzz/Varlink.swift Tests/Fuzz/Invariants.swift \
-  $(filter-out %/Interface.swift,$(wildcard Sources/Protocols/*.swift Sources/Protocols/JSON/*.swift Sources/Varlink/*.swift))
+  $(filter-out %/Interface.swift,$(common) $(wildcard Sources/Protocols/JSON/*.swift Sources/Varlink/*.swift))
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
+
+.build/fuzz/can: Tests/Fuzz/CAN.swift Tests/Fuzz/Invariants.swift $(common)
+	$(fuzz_swift) $(abspath $^) -o ../$(@F)
+
+# Compares the messages of several frames with those of the kernel, in the guest of test-can.
+.build/isotp-oracle: Tests/Oracle/ISOTPOracle.swift Sources/Peers/SeededRandom.swift $(common)
+	mkdir -p $@.module && cd $@.module && swiftc -parse-as-library -swift-version 6 -warnings-as-errors -module-name ISOTPOracle -package-name vehicled -O -wmo \
+	  -static-stdlib -use-ld=lld $(abspath $^) -o ../$(@F)
 
 .build/fuzz/toml: Tests/Fuzz/TOML.cpp Sources/CToml/ctoml.cpp Sources/CToml/include/CToml.h
 	@mkdir -p $(@D)

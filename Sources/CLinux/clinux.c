@@ -10,6 +10,8 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/serial.h>
+#include <linux/sock_diag.h>
+#include <linux/sockios.h>
 #include <malloc.h>
 #include <net/if.h>
 #include <net/if_arp.h>
@@ -203,6 +205,8 @@ int clinux_can_open(const char *interface) {
     error = errno;
   } else if (!(request.ifr_flags & IFF_UP)) {
     error = ENETDOWN;
+  } else if (!(request.ifr_flags & IFF_RUNNING)) {
+    error = EHOSTDOWN;
   } else if (ioctl(fd, SIOCGIFHWADDR, &request) < 0) {
     error = errno;
   } else if (request.ifr_hwaddr.sa_family != ARPHRD_CAN) {
@@ -216,7 +220,30 @@ int clinux_can_open(const char *interface) {
       error = errno;
     }
   }
-  if (error == 0) return fd;
+  if (error == 0) {
+    // The kernel limits the size to net.core.rmem_max. The first request for a time makes it record them.
+    int size = 1 << 20;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    clinux_can_received(fd);
+    return fd;
+  }
   close(fd);
   return -error;
+}
+
+int clinux_can_filter(int fd, const uint32_t *filters, size_t count) {
+  return setsockopt(fd, SOL_CAN_RAW, CAN_RAW_FILTER, filters, count * sizeof(struct can_filter)) < 0 ? -errno : 0;
+}
+
+int64_t clinux_can_received(int fd) {
+  struct timespec time = {0};
+  if (ioctl(fd, SIOCGSTAMPNS, &time) < 0) return -errno;
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+int64_t clinux_can_drops(int fd) {
+  uint32_t memory[SK_MEMINFO_VARS] = {0};
+  socklen_t length = sizeof memory;
+  if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &length) < 0) return -errno;
+  return memory[SK_MEMINFO_DROPS];
 }

@@ -237,6 +237,8 @@ public enum Effect: Sendable, Equatable {
   /// Listen on HOST:PORT, a local address, and accept one peer at a time from this network as this link. After a reset, the next peer is
   /// accepted; `closeLink` stops listening.
   case listen(LinkName, at: String, from: IPv4Network?)
+  /// Receive only frames that match one of the filters, while the link is up. Links that are not a CAN interface of the kernel pass on all.
+  case filter(LinkName, [CANFilter])
   case request(RequestID, HTTPRequest)
   case query(QueryID, DatabaseQuery)
   /// Request the wall-clock time. The clock can be set and the UTC offset can change, so do not cache the reply.

@@ -9,9 +9,19 @@ enum Endpoint: Equatable, Sendable {
   case ble(bus: String)
   /// A CAN adapter that speaks slcan at this endpoint.
   indirect case slcan(Endpoint)
+  /// A CAN interface of the kernel.
+  case can(interface: String)
 
-  /// Parses `pty`, `tcp:HOST:PORT`, `tcp:[ADDRESS]:PORT`, `ble:BUSADDRESS`, `slcan:pty` or `slcan:tcp:…`.
+  /// Parses `pty`, `tcp:HOST:PORT`, `tcp:[ADDRESS]:PORT`, `ble:BUSADDRESS`, `slcan:pty`, `slcan:tcp:…` or `can:INTERFACE`.
   init(_ text: String) throws(ValueError) {
+    if text.hasPrefix("can:") {
+      let interface = String(text.dropFirst(4))
+      guard (1...15).contains(interface.utf8.count) else {
+        throw ValueError("invalid interface in \"\(text)\": write can:INTERFACE, for example can:vcan0")
+      }
+      self = .can(interface: interface)
+      return
+    }
     if text.hasPrefix("slcan:") {
       self = .slcan(try Endpoint(String(text.dropFirst(6))))
       switch self {

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Peers
 import Protocols
+import ServiceRuntime
 
 struct OBDSimulation: Simulation {
   static let configuration = CommandConfiguration(
@@ -22,7 +23,8 @@ struct OBDSimulation: Simulation {
 
       \(helpTable(AdapterFault.table))
 
-      With --on slcan:pty or slcan:tcp:HOST:PORT, the adapter is a CAN adapter that speaks slcan. It has these faults (WHEN counts requests):
+      With --on slcan:pty or slcan:tcp:HOST:PORT, the adapter is a CAN adapter that speaks slcan; with can:INTERFACE, the ECUs are on a CAN \
+      interface of the kernel. Their faults (WHEN counts requests; garbage and silent need slcan):
 
       \(helpTable(CANFault.table))
 
@@ -30,6 +32,7 @@ struct OBDSimulation: Simulation {
         vehiclesim obd --on pty --symlink /tmp/ev --baud 115200
         vehiclesim obd --on tcp:127.0.0.1:35000 --fault hang:50:4000
         vehiclesim obd --on slcan:tcp:127.0.0.1:3333 --fault lost-frame:100
+        vehiclesim obd --on can:vcan0
         vehiclesim obd --on tcp:127.0.0.1:35000 --car petrol --key off@60 --key on@120 --key run@130
       """)
 
@@ -60,7 +63,11 @@ struct OBDSimulation: Simulation {
 
   func validate() throws {
     if isFrameInterface {
-      _ = try canFaults
+      let faults = try canFaults
+      if case .can = options.on, let fault = faults.first(where: { $0.kind == .garbage || $0.kind == .silent }) {
+        throw ValidationError("--fault \(fault.kind.rawValue) is a fault of a slcan adapter: use it with --on slcan:…")
+      }
+      if case .can = options.on, options.name != nil { throw ValidationError("--name is for adapters, and can: has none; remove it") }
       if baud != nil || chip != .elm327 { throw ValidationError("--baud and --chip are not for a CAN adapter") }
     } else {
       _ = try adapterFaults
@@ -68,7 +75,12 @@ struct OBDSimulation: Simulation {
     if let baud, !(300...10_000_000).contains(baud) { throw ValidationError("--baud \(baud) is out of range: choose 300 to 10000000") }
   }
 
-  private var isFrameInterface: Bool { if case .slcan = options.on { true } else { false } }
+  private var isFrameInterface: Bool {
+    switch options.on {
+    case .slcan, .can: true
+    case .pty, .tcp, .ble: false
+    }
+  }
   private var adapterFaults: [AdapterFault] { get throws { try fault.map { try AdapterFault($0) } } }
   private var canFaults: [CANFault] { get throws { try fault.map { try CANFault($0) } } }
 
@@ -80,11 +92,19 @@ struct OBDSimulation: Simulation {
   }
 
   func run() throws {
-    guard case .slcan(let endpoint) = options.on else { return try serve(on: options.on, log: ActivityLog(options), machine) }
-    let faults = try canFaults
-    try serve(on: endpoint, log: ActivityLog(options, scheme: "slcan:")) { number, start in
-      SLCANAdapter(
-        car: car.car(Ignition(origin: start, key)), name: options.name, isInstant: instant, faults: faults, seed: options.seed &+ number)
+    switch options.on {
+    case .slcan(let endpoint):
+      let faults = try canFaults
+      try serve(on: endpoint, log: ActivityLog(options, scheme: "slcan:")) { number, start in
+        SLCANAdapter(
+          car: car.car(Ignition(origin: start, key)), name: options.name, isInstant: instant, faults: faults, seed: options.seed &+ number)
+      }
+    case .can(let interface):
+      let loop = try EventLoop()
+      let node = ECUNode(car: car.car(Ignition(origin: SystemClock.monotonic, key)), isInstant: instant, faults: try canFaults)
+      let port = try CANPort(node, interface: interface, loop: loop, log: ActivityLog(options))
+      try withExtendedLifetime(port) { try loop.run() }
+    case .pty, .tcp, .ble: try serve(on: options.on, log: ActivityLog(options), machine)
     }
   }
 }

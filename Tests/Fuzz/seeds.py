@@ -146,6 +146,21 @@ calls = [
 ]
 
 
+def can():
+    """Frames in each form, and the frames of messages, after a byte that selects the parser."""
+    lines = b"t7DF8020100000000000\rT18DB33F1802010C0000000000\rz\rr7E88\r\x07V1013\rF24\rt7E8441050A1F1234\r"
+    yield "slcan", b"\x07" + lines
+    yield "slcan-whole", b"\x1f" + lines
+    yield "candump", b"\x40(1436509052.249713) can0 7E0#0322010100000000\n(0.000001) vcan0 18DAF110#03.7F.22.78 R\n(5.5) x 20000044#0020000000000000\n(1.000000) c 7E0#R8\n"
+    frames = [(0x7E8, b"\x06A\0\xbe\x1f\xa8\x13"), (0x98DAF110, b"\x10\x14I\2\0001G1"), (0x20000044, b"\0\x20" + bytes(6)), (0x400007E0, b"")]
+    yield "socket", b"\x60" + b"".join(word.to_bytes(4, "little") + bytes([len(data), 0, 0, 0]) + data.ljust(8, b"\0") for word, data in frames)
+    message = [b"\x10\x14ABCDEF", b"\x21GHIJKLM", b"\x22NOPQRST"]
+    for options in range(0, 8, 3):
+        yield f"received-{options}", bytes([0x80 | options]) + b"".join(b"\x08" + frame for frame in message) + b"\x42\1Z\xc8" + message[0]
+        yield f"sent-{options}", bytes([0xC0 | options]) + b"\0\x40" + b"\1\0\0" + b"\0\3\xf2" + b"\0\0\0"
+        yield f"long-{options}", bytes([0xC0 | options]) + b"\x0f\xff" + b"\0\0\0"
+
+
 def seeds():
     replies = dict(vectors()) | {f"status-{index}": status.encode() + b"\r\r>" for index, status in enumerate(statuses)}
     for name, reply in replies.items():
@@ -176,6 +191,8 @@ def seeds():
         yield f"varlink/{index}", bytes([index]) + message + b"\0" + message
     for name, answer in answers():
         yield f"answers/{name}", answer
+    for name, content in can():
+        yield f"can/{name}", content
     yield "toml/example", (root / "etc/vehicled.toml").read_bytes()
 
 

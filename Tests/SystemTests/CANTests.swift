@@ -37,6 +37,21 @@ extension EndToEnd {
       #expect((try cleared.json()["results"] as? [[String: Any]])?.compactMap { $0["result"] as? String } == ["cleared", "cleared"])
     }
 
+    @Test func `an interface that cannot be used is an error with a remedy`() throws {
+      let rig = try Rig()
+      let missing = try rig.start("vehiclesim", ["obd", "--on", "can:can99"])
+      #expect(missing.status(within: 10) == 1)
+      // On a kernel with CAN, and on one without it.
+      #expect(missing.stderr.contains("there is no interface can99") || missing.stderr.contains("modprobe can-raw"), "\(missing.stderr)")
+      for (arguments, text) in [
+        (["--on", "can:"], "write can:INTERFACE"), (["--on", "can:can99", "--fault", "silent"], "fault of a slcan adapter"),
+        (["--on", "can:can99", "--name", "x"], "--name is for adapters"),
+      ] {
+        let program = try rig.start("vehiclesim", ["obd"] + arguments)
+        #expect(program.status(within: 10) == 2 && program.stderr.contains(text), "\(program.stderr)")
+      }
+    }
+
     @Test func `a wrong bit rate is a fault with a remedy`() throws {
       let rig = try Rig()
       let program = try rig.start("vehiclesim", ["obd", "--on", "slcan:tcp:127.0.0.1:0"])

@@ -1,4 +1,5 @@
-// Third-party peers: the PyPI packages `varlink` as the client and `ELM327-emulator` as the adapter, and gpsd.
+// Third-party peers: the PyPI packages `varlink` as the client, `ELM327-emulator` as the adapter, `python-can` and `can-isotp` as the client of
+// a CAN adapter, `udsoncan` as an ECU, and gpsd.
 
 import CLinux
 import Foundation
@@ -42,6 +43,53 @@ extension EndToEnd {
       let polls = Int(rig.get("polls") ?? "") ?? 0
       #expect(wait(seconds: 40) { (Int(rig.get("polls") ?? "") ?? 0) > polls + 200 }, "\(daemon.stderr)")
       emulator.end()
+    }
+
+    @Test(arguments: ["slcan:pty", "slcan:tcp:127.0.0.1:0"])
+    func `python-can reads a car through the simulated CAN adapter`(_ place: String) throws {
+      let rig = try Rig()
+      let (_, link) = try rig.simulator(on: place)
+      let channel = link.replacing("slcan:serial:", with: "").replacing("slcan:tcp:", with: "socket://")
+      let outcome = rig.run(Rig.python, ["\(Self.tests)/Peers/slcan_client.py", channel])
+      #expect(
+        outcome.lines == ["version (10, 13)", "serial number A123", "response 7E8#06410008180001AA", "record 62 bytes, 620101"],
+        "\(outcome.lines) \(outcome.errors)")
+    }
+
+    @Test func `an ECU of can-isotp and udsoncan is polled over slcan`() throws {
+      let rig = try Rig()
+      let ecu = try Program(Rig.python, ["-u", "\(Self.tests)/Peers/uds_ecu.py"], in: rig.directory, input: "")
+      try #require(wait(seconds: 20) { ecu.stdout.contains("\n") }, "\(ecu.stderr)")
+      try rig.write(
+        """
+        [device.car]
+        kind = "obd"
+        link = "slcan:tcp:127.0.0.1:\(ecu.stdout.prefix { $0 != "\n" })"
+        vehicle = "generic"
+        [device.car.signal.last-byte]
+        request = "22D001"
+        header = "7E0"
+        value = "CV"
+        length = 100
+        [device.car.signal.late]
+        request = "22D002"
+        header = "7E0"
+        value = "A"
+        """)
+      let daemon = try rig.daemon()
+      for (property, value) in [
+        "rpm": "1726", "speed": "50", "coolant-temperature": "83", "vin": "WVWZZZ1KZAW000001", "vehicle": "standard OBD-II (7E8)",
+        // The response has 100 bytes, in blocks of two frames that are 2 ms apart.
+        "last-byte": "99",
+        // The response follows half a second after a "response pending".
+        "late": "42",
+      ] {
+        #expect(wait(seconds: 20) { rig.get(property) == value }, "\(property): \(rig.get(property) ?? "none")\n\(daemon.stderr)")
+      }
+      #expect(rig.vehiclectl("do", "car.query", "22F190F190F190", "7E0").status == 0)
+      let rejected = rig.vehiclectl("do", "car.query", "22FFFF", "7E0")
+      #expect((rejected.output + rejected.errors).contains("31"), "\(rejected)")
+      ecu.end(SIGKILL)
     }
 
     @Test func `gpsd with an NMEA receiver gives the position`() throws {

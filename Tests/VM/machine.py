@@ -5,6 +5,10 @@
   machine.py run DIRECTORY PACKAGE SIMULATOR   boots the guest with the package, and SIMULATOR behind a USB serial cable, and
                                                runs scenario.py in it
   machine.py web DIRECTORY PACKAGE             boots the guest with the package, runs web.py in it, and browser.py here
+  machine.py can DIRECTORY PACKAGE ORACLE COUNT [PROGRAM…]
+                                               boots the guest with the package, and runs can.py in it, with COUNT exchanges between the
+                                               program ORACLE and the kernel; PROGRAMs replace those of the package (PACKAGE -: none, only
+                                               the exchanges)
   machine.py reset DIRECTORY PACKAGE COUNT     resets the guest COUNT times while it records a car (resets.py), and checks what was lost
 
 Uses KVM if available, otherwise emulation. The guest boots in 15 s, has no external network, and discards its changes; only the
@@ -16,7 +20,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = ("systemd-sysv,dbus,bluez,python3,polkitd,udev,kmod,procps,rfkill,libevdev2,libcurl4,libsqlite3-0,libdeflate0,ca-certificates,libpam-systemd,linux-image-amd64,"
-            "network-manager,wpasupplicant,hostapd,dnsmasq-base,iw,iproute2,libmosquitto1,dbus-user-session,cockpit-bridge,cockpit-system,cockpit-ws")
+            "network-manager,wpasupplicant,hostapd,dnsmasq-base,iw,iproute2,libmosquitto1,dbus-user-session,cockpit-bridge,cockpit-system,cockpit-ws,can-utils")
 BUMBLE = "bumble==0.0.236"
 TIMEOUT = 3000  # seconds for the whole run
 
@@ -95,8 +99,8 @@ def has_kvm():
 
 
 @contextmanager
-def guest(folder, job, *options):
-    """Boots the guest with the files of the function `job`, and ends it."""
+def guest(folder, job, *options, seconds=TIMEOUT):
+    """Boots the guest with the files of the function `job`, and ends it, at the latest after `seconds`."""
     with tempfile.TemporaryDirectory(dir=folder) as place:
         with tarfile.open(f"{place}/job.tar", "w") as tar:
             job(tar)
@@ -108,7 +112,7 @@ def guest(folder, job, *options):
             "-drive", f"file={folder}/disk.img,if=virtio,format=raw,snapshot=on",
             "-drive", f"file={place}/job.tar,if=virtio,format=raw,readonly=on", *options]
         machine = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace")
-        limit = threading.Timer(TIMEOUT, machine.kill)
+        limit = threading.Timer(seconds, machine.kill)
         limit.start()
         try:
             yield machine
@@ -126,19 +130,24 @@ def test(folder, package, simulator):
 
     adapter = subprocess.Popen([simulator, "obd", "--on", "tcp:127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
     port = adapter.stdout.readline().split(":")[-1].strip()
-    code = 125
     try:
         with guest(folder, job, "-device", "qemu-xhci", "-chardev", f"socket,id=adapter,host=127.0.0.1,port={port},reconnect=1",
                    "-device", "usb-serial,chardev=adapter,serial=A50285BI") as machine:
-            for line in machine.stdout:
-                line = line.rstrip()
-                if line.startswith("vm: exit "):
-                    code = int(line.split()[-1])
-                else:
-                    print(line, flush=True)
+            return outcome(folder, machine)
     finally:
         adapter.kill()
         adapter.wait()
+
+
+def outcome(folder, machine):
+    """Prints the output of the scenario, and returns its exit status."""
+    code = 125
+    for line in machine.stdout:
+        line = line.rstrip()
+        if line.startswith("vm: exit "):
+            code = int(line.split()[-1])
+        else:
+            print(line, flush=True)
     if code == 125:
         show_console(folder)
     return code
@@ -169,6 +178,23 @@ def web(folder, package):
                 case _: print(line.rstrip(), flush=True)
     show_console(folder)
     return 125
+
+
+def can(folder, package, oracle, count, *programs):
+    def job(tar):
+        if package != "-":
+            tar.add(package, "opt/vm/vehicled.deb")
+        tar.add(oracle, "opt/vm/isotp-oracle")
+        for program in programs:
+            tar.add(program, f"opt/vm/bin/{Path(program).name}")
+        for name, file in (("scenario.py", "can.py"), ("package.py", "package.py"), ("steps.py", "steps.py")):
+            tar.add(HERE / file, f"opt/vm/{name}")
+        number = tarfile.TarInfo("opt/vm/count")
+        number.size = len(count)
+        tar.addfile(number, io.BytesIO(count.encode()))
+
+    with guest(folder, job, seconds=TIMEOUT + int(count) // 50) as machine:
+        return outcome(folder, machine)
 
 
 def show_console(folder):
@@ -229,5 +255,6 @@ if __name__ == "__main__":
         case ["build", folder]: build(Path(folder).resolve())
         case ["run", folder, package, simulator]: sys.exit(test(Path(folder).resolve(), package, simulator))
         case ["web", folder, package]: sys.exit(web(Path(folder).resolve(), package))
+        case ["can", folder, package, oracle, count, *programs]: sys.exit(can(Path(folder).resolve(), package, oracle, count, *programs))
         case ["reset", folder, package, count]: sys.exit(reset(Path(folder).resolve(), package, int(count)))
         case _: sys.exit(__doc__)

@@ -52,9 +52,16 @@ void clinux_return_memory(void);
 // Whether the wall clock is synchronised (adjtimex). 1 or 0, or -errno.
 int clinux_clock_is_synchronised(void);
 // Opens a non-blocking raw socket on a CAN interface, which also receives error frames, except reports of lost arbitration. Returns the
-// descriptor, or -errno (-ENODEV: no such interface, -ENETDOWN: it is down, -EAFNOSUPPORT: the kernel has no CAN, -EPROTONOSUPPORT: it is no
-// CAN interface).
+// descriptor, or -errno (-ENODEV: no such interface, -ENETDOWN: it is down, -EHOSTDOWN: it is bus-off, -EAFNOSUPPORT: the kernel has no CAN,
+// -EPROTONOSUPPORT: it is no CAN interface).
 int clinux_can_open(const char *interface);
+// Makes a CAN socket receive only data frames that match one of count filters: pairs of an identifier and a mask, with the kernel's flags.
+// 0, or -errno.
+int clinux_can_filter(int fd, const uint32_t *filters, size_t count);
+// The time of CLOCK_REALTIME in ns at which the kernel received the frame that was read last, or -errno.
+int64_t clinux_can_received(int fd);
+// The number of frames that the kernel has dropped because the socket's buffer was full, or -errno. SO_RXQ_OVFL reports the same counter.
+int64_t clinux_can_drops(int fd);
 // Opens a non-blocking netlink socket that receives the kernel's messages about links, addresses and routes of the network. It drops
 // messages when its buffer is full, instead of failing. Returns the descriptor, or -errno.
 int clinux_network_changes(void);

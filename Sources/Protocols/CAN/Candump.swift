@@ -25,7 +25,8 @@ package struct CandumpLine: Equatable, Sendable {
   /// log of classical CAN.
   package init?(_ line: some Sequence<UInt8>) {
     let fields = Array(line).split(whereSeparator: { $0 == space || $0 == tab || $0 == carriageReturn })
-    guard fields.count >= 3, fields[1].count <= Self.maxInterfaceLength, let time = Self.time(fields[0]),
+    guard fields.count >= 3, fields[1].count <= Self.maxInterfaceLength, fields[1].allSatisfy({ $0 > space && $0 < 0x7F }),
+      let time = Self.time(fields[0]),
       let frame = CANFrame(candump: fields[2])
     else { return nil }
     self.init(time: time, interface: String(decoding: fields[1], as: UTF8.self), frame)

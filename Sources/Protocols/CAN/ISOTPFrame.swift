@@ -53,7 +53,11 @@ package struct ISOTPTimeouts: Hashable, Sendable {
 
 /// The permission of a receiver to continue.
 package struct ISOTPFlowControl: Hashable, Sendable {
-  package enum Status: UInt8, Sendable { case proceed, wait, overflow }
+  package enum Status: UInt8, Sendable {
+    case proceed, wait, overflow
+    /// Any of the reserved values, which end the message.
+    case reserved
+  }
 
   package var status: Status
   /// The number of consecutive frames until the next flow control; 0: all of them.
@@ -125,7 +129,8 @@ extension CANFrame {
       return .first(start: start + 2, length: length)
     case 2: return .consecutive(start: start + 1, number: UInt8(low))
     case 3:
-      guard count >= start + 3, let status = ISOTPFlowControl.Status(rawValue: UInt8(low)) else { return nil }
+      guard count >= start + 3 else { return nil }
+      let status = ISOTPFlowControl.Status(rawValue: UInt8(low)) ?? .reserved
       return .flowControl(ISOTPFlowControl(status, blockSize: self[start + 1], separation: self[start + 2]))
     default: return nil
     }

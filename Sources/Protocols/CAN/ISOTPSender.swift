@@ -9,6 +9,8 @@ package struct ISOTPSender: Sendable {
     case noFlowControl
     /// The receiver has no room for the message.
     case overflow
+    /// The receiver answered with a reserved status (ISO 15765-2, N_INVALID_FS).
+    case invalidStatus
     /// The receiver asked too often to wait.
     case tooManyWaits
 
@@ -17,6 +19,7 @@ package struct ISOTPSender: Sendable {
       case .wrongLength: "a request has 1 to \(CANFrame.maxISOTPLength) bytes"
       case .noFlowControl: "the ECU does not accept a request of several frames"
       case .overflow: "the request is too long for the ECU"
+      case .invalidStatus: "the ECU answers a request of several frames with an invalid flow control"
       case .tooManyWaits: "the ECU delays a request of several frames without end"
       }
     }
@@ -121,6 +124,7 @@ package struct ISOTPSender: Sendable {
       waits += 1
       state = waits > timeouts.maxWaits ? .failed(.tooManyWaits) : .waiting(deadline: now &+ timeouts.flowControl)
     case .overflow: state = .failed(.overflow)
+    case .reserved: state = .failed(.invalidStatus)
     }
   }
 }

@@ -12,11 +12,19 @@ package enum SocketCAN {
   /// The bytes of a frame to send.
   package static func bytes(of frame: CANFrame) -> [UInt8] {
     var word = frame.identifier.number
-    if frame.identifier.is29Bit { word |= extended }
-    if frame.kind == .remote { word |= remote }
+    switch frame.kind {
+    case .data: if frame.identifier.is29Bit { word |= extended }
+    case .remote: word |= remote | (frame.identifier.is29Bit ? extended : 0)
+    case .error: word |= error
+    }
     let header = withUnsafeBytes(of: word) { Array($0) } + [UInt8(frame.count), 0, 0, 0]
     let data = frame.bytes
     return header + data + Array(repeating: 0, count: CANFrame.maxCount - data.count)
+  }
+
+  /// A filter as the kernel's struct can_filter: identifier and mask. Only data frames with identifiers of this length match.
+  package static func words(of filter: CANFilter) -> [UInt32] {
+    [filter.identifier.number | (filter.identifier.is29Bit ? extended : 0), filter.mask | extended | remote]
   }
 
   /// Passes on the frames in received bytes, which hold whole frames.
@@ -50,6 +58,8 @@ package struct CANErrorClasses: OptionSet, Hashable, Sendable {
   package static let noAcknowledgement = CANErrorClasses(rawValue: 0x20)
   package static let busOff = CANErrorClasses(rawValue: 0x40)
   package static let busError = CANErrorClasses(rawValue: 0x80)
+  /// The interface works again after it was bus-off.
+  package static let restarted = CANErrorClasses(rawValue: 0x100)
 }
 
 extension CANFrame {

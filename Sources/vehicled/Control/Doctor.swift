@@ -223,8 +223,10 @@ import Varlink
         }
         // A vehicle that is not in use does not respond, which is no failure.
         if let fault, !Contract.Device.isNotInUse(state: state.status, fault: fault) {
-          return Contract.Finding(subject, "failed", fault, nil)
+          // The problem of the link can be the cause.
+          return Contract.Finding(subject, "failed", ([fault] + (port.problem.map { [$0] } ?? [])).joined(separator: "; "), nil)
         }
+        if let problem = port.problem { return Contract.Finding(subject, "warning", problem, nil) }
         return Contract.Finding(subject, "ok", "up, \(state.status)\(fault.map { ": \($0)" } ?? "")", nil)
       }
   }
@@ -239,7 +241,7 @@ extension Doctor {
     case .ble: "power on the device, bring it into range and close other apps that use it; vehiclectl scan ble lists devices in range"
     case .slcan(let carrier): remedy(carrier)
     case .can(let interface):
-      "sudo ip link set \(interface) up type can bitrate 500000; ip -details -statistics link show \(interface) shows its state and errors"
+      "ip -details -statistics link show \(interface) shows its state and errors"
     case .listening: "none needed: the device connects by itself"
     case .replay: "check the file's path in the configuration"
     }

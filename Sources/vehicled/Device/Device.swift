@@ -22,8 +22,10 @@ import Protocols
   /// Storage for effects, shared by all devices and lent to a device while its machine runs. If one run nests in another, the inner one
   /// allocates its own.
   private static var effectsStorage = Effects()
-  private var inputs: [Input] = []
+  private var inputs: [(input: Input, time: Instant?)] = []
   private var isHandling = false
+  /// The time of the last input, which no later input precedes.
+  private var lastTime = Instant.min
   /// The fault that the machine reports, for the user.
   private(set) var fault: String?
   /// The current motion lease.
@@ -116,21 +118,25 @@ import Protocols
 
   // MARK: Inputs and effects
 
-  /// Passes an input to the machine. Inputs that occur in the meantime are queued.
-  func handle(_ input: Input) {
-    if isHandling { return inputs.append(input) }
+  /// Passes an input to the machine. Inputs that occur in the meantime are queued. `time` is when it occurred, if that is known better than
+  /// by the current time.
+  func handle(_ input: Input, at time: Instant? = nil) {
+    if isHandling { return inputs.append((input, time)) }
     isHandling = true
-    var nextWake = runMachine(input)
-    while !inputs.isEmpty { nextWake = runMachine(inputs.removeFirst()) }
+    var nextWake = runMachine(input, at: time)
+    while !inputs.isEmpty {
+      let next = inputs.removeFirst()
+      nextWake = runMachine(next.input, at: next.time)
+    }
     isHandling = false
     wake.set(nextWake)
     observer?.deviceTurnEnded()
   }
 
   /// Passes bytes from a link to the machine.
-  func received(_ bytes: [UInt8], from port: LinkSupervisor) {
+  func received(_ bytes: [UInt8], from port: LinkSupervisor, at time: Instant? = nil) {
     if !monitor.isIdle { monitor.record(.received, port.name, bytes) }
-    handle(.received(port.name, bytes))
+    handle(.received(port.name, bytes), at: time)
   }
 
   /// Handles a change of a link's state. Reports `down` to the machine; the port itself reports `up`, which has arguments.
@@ -155,17 +161,19 @@ import Protocols
   /// Handles changed details of a link.
   func portDetailsChanged(_ port: LinkSupervisor) {
     if let reason = port.waitReason { log.linkWaits(port.name, reason) }
+    if let problem = port.problem { log.linkHasProblem(port.name, problem) }
     observer?.deviceLinkChanged(port)
   }
 
   /// Runs the machine for one input and carries out its effects. Returns the time of the next wake-up.
-  private func runMachine(_ input: Input) -> Instant? {
+  private func runMachine(_ input: Input, at time: Instant?) -> Instant? {
+    lastTime = max(lastTime, time ?? Clock.monotonic())
     effects.exchangeStorage(with: &Self.effectsStorage)
     defer {
       effects.removeAll()
       effects.exchangeStorage(with: &Self.effectsStorage)
     }
-    let nextWake = machine.handleAndReturnNextWake(input, at: Clock.monotonic(), &effects)
+    let nextWake = machine.handleAndReturnNextWake(input, at: lastTime, &effects)
     guard !effects.isEmpty else { return nextWake }
     // The machine is not called while its effects are carried out (`handle` queues), so `effects` does not change.
     // Readings refer to positions in the new schema.
@@ -215,6 +223,7 @@ import Protocols
         }
         return .listening(host: host, port: port, network: network)
       }
+    case .filter(let link, let filters): port(link)?.setFilter(filters)
     case .request(let id, let request): send(id, request)
     case .query(let id, let query): services.disk.query(query) { [weak self] in self?.handle(.rows(id, $0)) }
     case .requestTime: handle(.time(Clock.wallTime()))

@@ -17,6 +17,8 @@ import Protocols
   /// The wait reasons logged for each link since it was last up.
   private var waitReasons: [LinkName: Set<String>] = [:]
   private static let maxWaitReasons = 32
+  /// The problems logged for each link since it came up.
+  private var problems: [LinkName: Set<String>] = [:]
 
   init(device name: String) {
     var logger = Logger(label: "vehicled")
@@ -34,6 +36,7 @@ import Protocols
   func linkCameUp(_ link: LinkName, _ url: String) {
     downReasons[link] = nil
     waitReasons[link] = nil
+    problems[link] = nil
     log(.notice, "link is up: \(url)", of: link, isRecovery: true)
   }
 
@@ -47,6 +50,11 @@ import Protocols
   func linkWaits(_ link: LinkName, _ reason: String) {
     guard waitReasons[link, default: []].count < Self.maxWaitReasons, waitReasons[link, default: []].insert(reason).inserted else { return }
     logger.info("\(reason)", metadata: ["link": "\(link)"])
+  }
+
+  /// Logs a problem of a link that is up, once.
+  func linkHasProblem(_ link: LinkName, _ problem: String) {
+    if problems[link, default: []].insert(problem).inserted { log(.warning, problem, of: link) }
   }
 
   /// Logs the summaries that are due at the end of the minute.

@@ -59,6 +59,8 @@ import Protocols
   /// A message for the user: what the link is waiting for while it is connecting.
   var waitReason: String? { link?.waitReason }
   var details: [String: String] { link?.details ?? [:] }
+  /// A problem of the link while it is up, with its remedy.
+  var problem: String? { isUp ? link?.problem : nil }
 
   var isUp: Bool {
     if case .up = state { true } else { false }
@@ -149,6 +151,9 @@ import Protocols
     link?.setBaud(baud)
   }
 
+  /// Restricts the frames that the link receives, until it goes down.
+  func setFilter(_ filters: [CANFilter]) { link?.setFilter(filters) }
+
   func send(_ bytes: [UInt8], id: SendID?) {
     guard case .up = state, let link else {
       if let id { device.handle(.sent(id, failure: "the link is down")) }
@@ -170,6 +175,11 @@ import Protocols
   func linkReceived(_ bytes: [UInt8]) {
     transferred.received += bytes.count
     device.received(bytes, from: self)
+  }
+
+  func linkReceived(_ bytes: [UInt8], at time: Instant) {
+    transferred.received += bytes.count
+    device.received(bytes, from: self, at: time)
   }
 
   func linkSent(_ id: SendID, failure: String?) {

@@ -1,33 +1,219 @@
 // A CAN interface of the kernel through a raw socket. Each read and each write is one frame. The interface itself, with its bit rate, is set
 // up by the administrator: that requires a capability that the daemon does not have.
+//
+// The channel only reads. When the interface goes down, the kernel reports the error once, to a read or a write: a write that gets it closes
+// the channel at once, because the channel relies on a read that gets it.
 
 import CLinux
 import Glibc
+import NIOCore
+import NIOPosix
 import Protocols
 import ServiceRuntime
 
-extension ChannelLink {
-  static func can(interface: String, owner: any LinkOwner) -> ChannelLink {
-    let link = ChannelLink(owner: owner, closedReason: "\(interface) is down")
-    let descriptor = clinux_can_open(interface)
-    guard descriptor >= 0 else {
-      let reason = Self.reason(interface, -descriptor)
-      // In a later turn, because the owner has not stored this link yet.
-      Loop.post { link.wentDown(reason) }
-      return link
-    }
-    link.adopt(descriptor, named: interface, readSize: SocketCAN.frameLength)
-    return link
+@Loop final class CANLink: Link, @Loop ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+
+  private weak var owner: (any LinkOwner)?
+  private let interface: String
+  private var context: ChannelHandlerContext?
+  /// The socket, which the channel owns, while the channel is open.
+  private var socket: CInt?
+  private var state = CANInterfaceState()
+  /// Frames that the kernel has not accepted yet, in order.
+  private var queue: [(frame: [UInt8], id: SendID?)] = []
+  /// Since when the kernel has accepted no frame, because the queue of the interface is full.
+  private var blockedSince: Instant?
+  /// Whether frames were discarded because the queue of the interface stays full.
+  private var isStalled = false
+  private lazy var retryTimer = Timer { [weak self] in self?.retry(at: $0) }
+  /// The number of dropped frames when they were counted last, and when.
+  private var drops: (count: Int64, at: Instant) = (0, 0)
+  private var failure: CInt?
+
+  /// The interval between attempts to send. A queue of ten frames, the kernel's default, takes 3 ms at 500 kbit/s.
+  private static let retryInterval: Nanoseconds = 2 * .millisecond
+  /// The time after which frames that cannot be sent are discarded. A response to them would no longer be awaited.
+  private static let maxBlockedTime: Nanoseconds = .second
+  private static let remedy = "check bit rate, wiring and termination, and that the vehicle is on"
+  private static let dropCheckInterval: Nanoseconds = .second
+  /// A message of the maximum length has 586 frames.
+  private static let maxQueued = 1024
+
+  init(interface: String, owner: any LinkOwner) {
+    (self.interface, self.owner) = (interface, owner)
+    adopt(clinux_can_open(interface))
   }
 
-  /// Why an interface cannot be used, and the remedy.
-  private static func reason(_ interface: String, _ error: CInt) -> String {
-    switch error {
-    case ENODEV: "there is no interface \(interface): check that the adapter is plugged in; ip -br link lists the interfaces"
-    case ENETDOWN: "\(interface) is down: sudo ip link set \(interface) up type can bitrate 500000"
-    case EPROTONOSUPPORT: "\(interface) is not a CAN interface"
-    case EAFNOSUPPORT: "this kernel does not support CAN: sudo modprobe can-raw, or use a slcan: link"
-    default: "cannot open \(interface): \(errnoMessage(error))"
+  /// A link over an open socket, which it owns; `descriptor` can be -errno.
+  init(interface: String, descriptor: CInt, owner: any LinkOwner) {
+    (self.interface, self.owner) = (interface, owner)
+    adopt(descriptor)
+  }
+
+  private func adopt(_ descriptor: CInt) {
+    // In a later turn, because the owner has not stored this link yet.
+    guard descriptor >= 0 else { return Loop.post { self.wentDown(canInterfaceMessage(self.interface, -descriptor)) } }
+    NIOPipeBootstrap(group: Loop.group)
+      .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: SocketCAN.frameLength))
+      .channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture { try Loop.assumeIsolated { try channel.pipeline.syncOperations.addHandler(self) } }
+      }
+      .takingOwnershipOfDescriptor(input: descriptor)
+      .whenComplete { result in
+        Loop.post {
+          switch result {
+          case .success: self.cameUp(descriptor)
+          case .failure(let error):
+            _ = Glibc.close(descriptor)
+            self.wentDown("cannot use \(self.interface): \(errorMessage(error))")
+          }
+        }
+      }
+  }
+
+  // MARK: The state
+
+  private func cameUp(_ descriptor: CInt) {
+    // The interface may have gone down meanwhile.
+    guard let context else { return }
+    guard let owner else { return context.close(promise: nil) }
+    socket = descriptor
+    owner.linkCameUp(maximumSend: nil)
+  }
+
+  /// Closes the socket and reports that the link is down.
+  private func wentDown(_ reason: String) {
+    let owner = owner
+    close()
+    owner?.linkWentDown(reason, final: false)
+  }
+
+  func close() {
+    owner = nil
+    socket = nil
+    queue = []
+    retryTimer.set(nil)
+    context?.close(promise: nil)
+  }
+
+  var details: [String: String] {
+    var details: [String: String] = [:]
+    if state.level != .active { details["bus"] = state.level.rawValue }
+    if state.overruns > 0 { details["overruns"] = "\(state.overruns)" }
+    let lost = socket.map(clinux_can_drops) ?? 0
+    if lost > 0 { details["lost-frames"] = "\(lost)" }
+    if isStalled { details["send-queue"] = "full" }
+    return details
+  }
+
+  var problem: String? {
+    if isStalled {
+      return "\(interface) sends nothing: its queue is full, because no other node acknowledges frames; \(Self.remedy)"
+    }
+    switch state.level {
+    case .passive:
+      return "\(interface) is error-passive: frames are damaged or not acknowledged; \(Self.remedy)"
+    case .active, .warning, .busOff: break
+    }
+    if state.overruns > 0 { return "the CAN controller of \(interface) loses received frames: use an adapter with a larger buffer" }
+    return drops.count > 0 ? "the kernel dropped frames of \(interface): this computer is too slow or overloaded; reduce its load" : nil
+  }
+
+  // MARK: Receiving
+
+  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard let socket else { return }
+    let now = Clock.monotonic()
+    let bytes = Array(unwrapInboundIn(data).readableBytesView)
+    var errorFrame: CANFrame?
+    SocketCAN.decode(bytes) { if $0.kind == .error { errorFrame = $0 } }
+    if let errorFrame, !update(errorFrame) { return }
+    owner?.linkReceived(bytes, at: Clock.monotonic(ofWall: clinux_can_received(socket), at: now))
+    countDrops(at: now)
+  }
+
+  /// Handles an error frame; returns false if the link is down.
+  private func update(_ frame: CANFrame) -> Bool {
+    let old = state
+    state.update(frame)
+    if state.level == .busOff {
+      wentDown(canInterfaceMessage(interface, EHOSTDOWN))
+      return false
+    }
+    if state != old { owner?.linkDetailsChanged() }
+    return true
+  }
+
+  /// Counts the frames that the kernel dropped because the daemon read them too late.
+  private func countDrops(at now: Instant) {
+    guard let socket, now >= drops.at + Self.dropCheckInterval else { return }
+    let count = max(0, clinux_can_drops(socket))
+    let hasChanged = count != drops.count
+    drops = (count, now)
+    if hasChanged { owner?.linkDetailsChanged() }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    failure = (error as? IOError)?.errnoCode
+    context.close(promise: nil)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) { wentDown(canInterfaceMessage(interface, failure ?? ENETDOWN)) }
+
+  func setFilter(_ filters: [CANFilter]) {
+    guard let socket else { return }
+    let words = filters.flatMap(SocketCAN.words)
+    // If the kernel rejects the filter (more than 512), all frames are received.
+    _ = clinux_can_filter(socket, words, filters.count)
+  }
+
+  // MARK: Sending
+
+  func send(_ bytes: [UInt8], id: SendID?) {
+    guard socket != nil, queue.count < Self.maxQueued else { return report(id, "the queue of \(interface) is full") }
+    queue.append((bytes, id))
+    if queue.count == 1 { sendQueue(at: Clock.monotonic()) }
+  }
+
+  private func report(_ id: SendID?, _ failure: String?) {
+    if let id { owner?.linkSent(id, failure: failure) }
+  }
+
+  private func sendQueue(at now: Instant) {
+    while let socket, let (frame, id) = queue.first {
+      if write(socket, frame, frame.count) < 0 {
+        if errno == EINTR { continue }
+        // The queue of the interface or the buffer of the socket is full. Neither makes the socket unwritable for poll(2).
+        guard errno == ENOBUFS || errno == EAGAIN else { return wentDown(canInterfaceMessage(interface, errno)) }
+        return wait(at: now)
+      }
+      queue.removeFirst()
+      blockedSince = nil
+      setStalled(false)
+      report(id, nil)
     }
   }
+
+  /// Keeps the frames and tries again soon, or discards them if that has lasted too long.
+  private func wait(at now: Instant) {
+    let since = blockedSince ?? now
+    blockedSince = since
+    guard now - since >= Self.maxBlockedTime else { return retryTimer.set(now + Self.retryInterval) }
+    let discarded = queue
+    (queue, blockedSince) = ([], nil)
+    for (_, id) in discarded { report(id, "the queue of \(interface) is full") }
+    setStalled(true)
+  }
+
+  private func setStalled(_ new: Bool) {
+    guard isStalled != new else { return }
+    isStalled = new
+    owner?.linkDetailsChanged()
+  }
+
+  private func retry(at now: Instant) { sendQueue(at: now) }
 }

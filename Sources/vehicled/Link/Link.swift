@@ -15,6 +15,10 @@ import Protocols
   var waitReason: String? { get }
   /// Additional details for the user. The keys are short names.
   var details: [String: String] { get }
+  /// A problem of a link that is up, with its remedy, or nil.
+  var problem: String? { get }
+  /// Receives only frames that match one of the filters. Only CAN interfaces of the kernel can do this; other links ignore it.
+  func setFilter(_ filters: [CANFilter])
   /// The file descriptor for writes, if there is one. The link owns it; other code may only duplicate it.
   var descriptor: CInt? { get }
   /// The baud rate of a serial line; nil if it cannot be changed.
@@ -30,6 +34,8 @@ extension Link {
   func disconnectPeer(_ reason: String) -> Bool { false }
   var waitReason: String? { nil }
   var details: [String: String] { [:] }
+  var problem: String? { nil }
+  func setFilter(_ filters: [CANFilter]) {}
 }
 
 /// The receiver of a link's events.
@@ -37,8 +43,10 @@ extension Link {
   /// The link is up. `maximumSend` is the maximum number of bytes in one write; nil if there is no limit.
   func linkCameUp(maximumSend: Int?)
   func linkReceived(_ bytes: [UInt8])
+  /// Bytes with the monotonic time at which the kernel received them.
+  func linkReceived(_ bytes: [UInt8], at time: Instant)
   func linkSent(_ id: SendID, failure: String?)
-  /// `waitReason` or `details` has changed.
+  /// `waitReason`, `details` or `problem` has changed.
   func linkDetailsChanged()
   /// The peer has disconnected, and the link waits for another one.
   func linkLostPeer(_ reason: String)
@@ -49,6 +57,7 @@ extension Link {
 }
 
 extension LinkOwner {
+  func linkReceived(_ bytes: [UInt8], at time: Instant) { linkReceived(bytes) }
   func linkLostPeer(_ reason: String) { linkWentDown(reason, final: false) }
   func linkRejectedPeer(_ description: String) {}
 }
@@ -69,7 +78,7 @@ struct LinkOpener {
     case .tcp(let host, let port):
       ChannelLink.tcp(host: host, port: port, disconnectsUnresponsivePeer: role.disconnectsUnresponsivePeer, owner: owner)
     case .serial(let path, let baud): ChannelLink.serial(path: path, baud: baud, owner: owner)
-    case .can(let interface): ChannelLink.can(interface: interface, owner: owner)
+    case .can(let interface): CANLink(interface: interface, owner: owner)
     case .slcan(let carrier): open(carrier, for: owner, as: role)
     case .replay(let path, let speed): ReplayLink(path: path, speed: speed, disk: disk, owner: owner)
     case .listening(let host, let port, let network):

@@ -11,6 +11,13 @@ enum Clock {
   /// Microseconds since the Unix epoch.
   static func wall() -> Int64 { read(CLOCK_REALTIME) / 1000 }
 
+  /// The monotonic time of a recent event from its CLOCK_REALTIME in ns; `now` if that is unknown (negative) or not within the last second,
+  /// because the wall clock was set.
+  static func monotonic(ofWall time: Int64, at now: Instant) -> Instant {
+    let age = read(CLOCK_REALTIME) - time
+    return time > 0 && (0...Nanoseconds.second).contains(age) ? now - age : now
+  }
+
   /// Wall time with the local offset from UTC.
   static func wallTime() -> WallTime {
     let now = wall()

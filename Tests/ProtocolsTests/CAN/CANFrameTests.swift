@@ -60,6 +60,7 @@ extension CANFrame {
 
   @Test func `an error frame keeps its classes, and what follows the frame is ignored`() throws {
     let line = try #require(CandumpLine("(1.000000) can0 20000004#0008000000000000 R\r".utf8))
+    #expect(CandumpLine(Array("(1.000000) can0".utf8) + [0xA4] + Array(" 7E0#00".utf8)) == nil, "the name of an interface is ASCII")
     #expect(line.frame.kind == .error && line.frame.identifier.number == 4 && line.frame[1] == 8 && line.time == 1_000_000)
     #expect(CANFrame("123#DE.AD").bytes == [0xDE, 0xAD])
   }

@@ -111,6 +111,10 @@ import Testing
     var full = sender()
     full.receive(ISOTPFlowControl(.overflow), at: 1)
     #expect(full.failure == .overflow && full.next(at: 1) == nil)
+    var confused = sender()
+    guard case .flowControl(let reserved) = CANFrame("7EC#330000").isotp() else { return #expect(Bool(false)) }
+    confused.receive(reserved, at: 1)
+    #expect(confused.failure == .invalidStatus && confused.next(at: 1) == nil)
     var silent = sender()
     #expect(silent.next(at: .second) == nil && silent.failure == .noFlowControl)
     #expect(ISOTPSender([], to: Self.request, padding: 0).failure == .wrongLength)
@@ -142,7 +146,7 @@ import Testing
   }
 
   @Test(arguments: [
-    "7EC#", "7EC#00", "7EC#0841", "7EC#0241", "7EC#1007010203040506", "7EC#101401020304", "7EC#30", "7EC#3300", "7EC#4100", "7EC#R8",
+    "7EC#", "7EC#00", "7EC#0841", "7EC#0241", "7EC#1007010203040506", "7EC#101401020304", "7EC#30", "7EC#3100", "7EC#4100", "7EC#R8",
   ])
   func `what is no frame of ISO-TP is ignored`(_ text: String) throws {
     var receiver = ISOTPReceiver()

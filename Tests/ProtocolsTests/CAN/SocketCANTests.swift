@@ -1,4 +1,4 @@
-// The frames of the kernel, and a car behind a CAN socket. The simulated adapter stands for the kernel: its lines are converted to frames.
+// The frames of the kernel, and a car whose ECUs are on a CAN interface of the kernel.
 
 import MachineTesting
 import Testing
@@ -8,52 +8,49 @@ import Testing
 
 /// A socket of the kernel with a simulated car on its bus.
 struct SocketLink: LinkedSurroundings {
-  private var link: PeerLink<SLCANAdapter>
-  private var decoder = SLCANDecoder()
-  private(set) var sends: [[UInt8]] = []
+  private var link: PeerLink<ECUNode>
+  /// The filters of the socket, in the order in which they were set.
+  private(set) var filters: [[CANFilter]] = []
 
-  init(_ adapter: SLCANAdapter) { link = PeerLink(adapter) }
+  init(_ node: ECUNode) { link = PeerLink(node) }
 
+  var sends: [[UInt8]] { link.sends.map(\.bytes) }
   var nextWake: Instant? { link.nextWake }
-  mutating func wake(at now: Instant) -> [Input] { frames(link.wake(at: now)) }
-  mutating func change(_ state: LinkState, at now: Instant) -> [Input] {
-    let inputs = link.change(state, at: now)
-    _ = link.give(.received(.main, SLCAN.open), at: now)
-    return inputs
-  }
+  mutating func wake(at now: Instant) -> [Input] { filtered(link.wake(at: now)) }
+  mutating func change(_ state: LinkState, at now: Instant) -> [Input] { link.change(state, at: now) }
   mutating func started(at now: Instant) -> [Input] {
     link.give(.started(restored: [:], wall: WallTime(microseconds: 0)), at: now) + change(.up(maximumSend: nil), at: now)
   }
 
   mutating func perform(_ effect: Effect, at now: Instant) -> [Input]? {
-    if case .resetLink = effect { return [] }
-    guard case .send(_, let bytes, _, _) = effect else { return nil }
-    sends.append(bytes)
-    var text: [UInt8] = []
-    SocketCAN.decode(bytes) { SLCAN.append($0, to: &text) }
-    return frames(link.perform(.send(.main, text, nil, secret: false), at: now) ?? [])
+    switch effect {
+    case .resetLink: return []
+    case .filter(_, let filter):
+      filters.append(filter)
+      return []
+    default: return link.perform(effect, at: now).map(filtered)
+    }
   }
 
-  /// Each line of the adapter as a read of one frame.
-  private mutating func frames(_ inputs: [Input]) -> [Input] {
-    var result: [Input] = []
-    for input in inputs {
-      guard case .received(let name, let bytes) = input else {
-        result.append(input)
-        continue
+  /// The inputs without frames that the socket does not receive.
+  private func filtered(_ inputs: [Input]) -> [Input] {
+    inputs.filter { input in
+      guard case .received(_, let bytes) = input else { return true }
+      var passes = false
+      SocketCAN.decode(bytes) { frame in
+        passes = frame.kind == .error || filters.last?.contains { $0.matches(frame.identifier) } ?? true
       }
-      decoder.receive(bytes) { if case .frame(let frame) = $0 { result.append(.received(name, SocketCAN.bytes(of: frame))) } }
+      return passes
     }
-    return result
   }
 }
 
 typealias SocketRig = Host<VehicleMachine<FramesSession>, SocketLink>
 
 extension SocketRig {
-  init(_ car: any Car) {
+  init(_ car: any Car, faults: [CANFault] = []) {
     let session = FramesSession(.socket(bitRate: nil), maxLoad: 0.3)
-    self.init(VehicleMachine(session, pauseConditions: PauseConditions()), SocketLink(SLCANAdapter(car: car)))
+    self.init(VehicleMachine(session, pauseConditions: PauseConditions()), SocketLink(ECUNode(car: car, faults: faults)))
     start()
   }
 
@@ -81,9 +78,45 @@ extension SocketRig {
     SocketCAN.decode(Array(frame.dropLast())) { found.append($0) }
     SocketCAN.decode([0xE8, 7, 0, 0, 9] + frame.dropFirst(5)) { found.append($0) }
     #expect(found.isEmpty)
+    found = []
     SocketCAN.decode([0x44, 0, 0, 0x20, 8, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0]) { found.append($0) }
     #expect(
       found.first?.kind == .error && found.first?.errorClasses == [.controller, .busOff] && found.first?.errorStatus == .errorPassive)
+  }
+
+  @Test func `an error frame survives the kernel's form`() {
+    let frame = CANFrame(CANIdentifier(number: 0x44, is29Bit: true), .error, [0, 0x20, 0, 0, 0, 0, 0, 0])
+    var found: [CANFrame] = []
+    SocketCAN.decode(SocketCAN.bytes(of: frame)) { found.append($0) }
+    #expect(found == [frame])
+  }
+
+  @Test func `a filter selects identifiers of one length`() {
+    let responses = CANFilter(CANIdentifier(0x600), mask: 0x600)
+    #expect(SocketCAN.words(of: responses) == [0x600, 0xC000_0600])
+    #expect([0x600, 0x7E8, 0x7FF].allSatisfy { responses.matches(CANIdentifier(number: $0, is29Bit: false)) })
+    #expect(!responses.matches(CANIdentifier(0x5FF)) && !responses.matches(CANIdentifier(number: 0x7E8, is29Bit: true)))
+    let physical = CANFilter(CANIdentifier(0x18DA_F100), mask: 0x1FFF_FF00)
+    #expect(SocketCAN.words(of: physical) == [0x98DA_F100, 0xDFFF_FF00])
+    #expect(physical.matches(CANIdentifier(0x18DA_F110)) && !physical.matches(CANIdentifier(0x18DA_10F1)))
+  }
+
+  @Test func `error frames change the state of the interface`() {
+    var state = CANInterfaceState()
+    func error(_ classes: UInt32, _ flags: UInt8 = 0) -> CANFrame {
+      CANFrame(CANIdentifier(number: classes, is29Bit: true), .error, [0, flags, 0, 0, 0, 0, 0, 0])
+    }
+    for (classes, flags, level) in [
+      (4, 8, .warning), (4, 0x20, .passive), (0x88, 0, .passive), (4, 0x40, .active), (0x20, 0, .passive), (0x40, 0, .busOff),
+      (0x100, 0, .active),
+    ] as [(UInt32, UInt8, CANInterfaceState.Level)] {
+      state.update(error(classes, flags))
+      #expect(state.level == level)
+    }
+    state.update(error(4, 1))
+    #expect(state.overruns == 1 && state.level == .active)
+    state.update(CANFrame("040#0001"))
+    #expect(state.overruns == 1 && state.level == .active)
   }
 
   @Test(arguments: [CarModel.eGMP, .petrol, .petrol29]) func `a car is polled through a socket, one frame in each write`(_ model: CarModel)
@@ -93,6 +126,23 @@ extension SocketRig {
     #expect(rig.status == "polling" && rig.fault == nil && rig.text("adapter") == "SocketCAN")
     #expect(rig.number("rpm") != nil && rig.number("speed") != nil && rig.number("poll-rate").map { $0 > 19 } ?? false)
     #expect(rig.sends.allSatisfy { $0.count == SocketCAN.frameLength })
+    #expect(rig.filters.count == 1, "the responses of a car need no further filters")
+  }
+
+  @Test func `a request to an ECU with another response identifier extends the filter`() {
+    var rig = SocketRig(ElectricCar(.eGMP))
+    rig.run(for: 5 * .second)
+    let id = rig.run("query", ["request": .string("22F190"), "header": .string("123")])
+    rig.run(for: 2 * .second)
+    #expect(rig.outcome(id) != nil)
+    #expect(rig.filters.last?.contains { $0.matches(CANIdentifier(0x12B)) } == true && rig.filters.first?.count == 2)
+  }
+
+  @Test(arguments: ["lost-frame:5", "wrong-sequence:5", "nrc-78:5", "babble", "bus-off:200", "no-broadcasts"])
+  func `a car with faults on its bus is polled`(_ fault: String) throws {
+    var rig = SocketRig(ElectricCar(.eGMP), faults: [try CANFault(fault)])
+    rig.run(for: 60 * .second)
+    #expect((rig.number("polls") ?? 0) > 100 && rig.number("rpm") != nil, "\(rig.status) \(rig.fault ?? "")")
   }
 
   @Test func `bus-off is a fault, and polling resumes`() {

@@ -31,6 +31,11 @@ struct FramesSession: AdapterDialogue {
   private static let restTime: Nanoseconds = 10 * .second
   /// The consecutive rejected frames after which the channel is reopened.
   private static let maxRejections = 3
+  /// The frames that a socket receives at least: those with the response identifiers of ISO 15765-4 and of most manufacturers.
+  private static let responseFilters = [
+    CANFilter(CANIdentifier(0x600), mask: 0x600), CANFilter(CANIdentifier(0x18DA_F100), mask: 0x1FFF_FF00),
+  ]
+  private static let maxFilters = 64
 
   private enum State: Sendable {
     case down(String)
@@ -63,6 +68,8 @@ struct FramesSession: AdapterDialogue {
   /// Whether the adapter does not reply to status queries.
   private var lacksStatus = false
   private var rejections = 0
+  /// The frames that a socket receives: those above, and those of further ECUs once a request is sent to them.
+  private var filters = Self.responseFilters
   /// What error frames of the kernel have reported since the request was sent.
   private var reportedStatus: SLCANStatus = []
   /// The frames and the request of the last exchange, for messages.
@@ -123,6 +130,7 @@ struct FramesSession: AdapterDialogue {
 
   mutating func linkCameUp(baud: Int?, _ effects: inout Effects) {
     (hasResponded, lacksStatus) = (false, false)
+    if isSocket { effects.append(.filter(.main, filters)) }
     beginOpening()
   }
 
@@ -166,12 +174,21 @@ struct FramesSession: AdapterDialogue {
     // A CAN adapter takes no commands of clients; they are rejected before they come here.
     guard case .ready = state, case .request(let request) = command else { return }
     (lastCommand, reportedStatus) = (request.text, [])
+    if isSocket, let reply = request.addressing.target?.reply { admit(reply, &effects) }
     var storage: [CANFrame] = []
     swap(&storage, &lastFrames)
     exchange = FramesExchange(request, at: now, storage: storage)
     exchange?.appendDue(to: &output, at: now)
     flush(&effects)
     conclude(at: now, &effects)
+  }
+
+  /// Makes the socket receive frames with this identifier.
+  private mutating func admit(_ reply: CANIdentifier, _ effects: inout Effects) {
+    guard !filters.contains(where: { $0.matches(reply) }) else { return }
+    if filters.count == Self.maxFilters { filters.remove(at: Self.responseFilters.count) }
+    filters.append(CANFilter(reply, mask: 0x1FFF_FFFF))
+    effects.append(.filter(.main, filters))
   }
 
   /// Sends the frames in `output`: to an adapter in one write, to a socket each in its own.

@@ -1,0 +1,152 @@
+// The link to a CAN interface, over a pair of sockets that keep frames apart as a CAN socket does.
+
+import CLinux
+import Glibc
+import Protocols
+import Synchronization
+import Testing
+
+@testable import vehicled
+
+/// Records the calls of a link.
+@Loop private final class Owner: LinkOwner {
+  var isUp = false
+  var detailChanges = 0
+  var frames: [CANFrame] = []
+  var times: [Instant] = []
+  var results: [SendID: String?] = [:]
+  var end: String?
+  func linkCameUp(maximumSend: Int?) { isUp = true }
+  func linkReceived(_ bytes: [UInt8]) {}
+  func linkReceived(_ bytes: [UInt8], at time: Instant) {
+    SocketCAN.decode(bytes) { frames.append($0) }
+    times.append(time)
+  }
+  func linkSent(_ id: SendID, failure: String?) { results[id] = failure }
+  func linkDetailsChanged() { detailChanges += 1 }
+  func linkWentDown(_ reason: String, final: Bool) { end = reason }
+}
+
+@Suite("CAN interfaces") @Loop struct CANLinkTests {
+  /// A link on one end of a new pair of sockets, its owner, and the other end.
+  private func pair() async -> (link: CANLink, owner: Owner, other: CInt) {
+    var ends: [CInt] = [-1, -1]
+    #expect(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
+    let owner = Owner()
+    let link = CANLink(interface: "can0", descriptor: ends[0], owner: owner)
+    #expect(await until { owner.isUp })
+    return (link, owner, ends[1])
+  }
+
+  private let request = SocketCAN.bytes(of: CANFrame(CANIdentifier(number: 0x7E4, is29Bit: false), [3, 0x22, 1, 1]))
+
+  private func error(_ classes: UInt32, _ flags: UInt8 = 0) -> [UInt8] {
+    SocketCAN.bytes(of: CANFrame(CANIdentifier(number: classes, is29Bit: true), .error, [0, flags, 0, 0, 0, 0, 0, 0]))
+  }
+
+  private func write(_ bytes: [UInt8], to descriptor: CInt) { #expect(Glibc.write(descriptor, bytes, bytes.count) == bytes.count) }
+
+  @Test func `frames are written one by one and received with a time`() async {
+    let (link, owner, other) = await pair()
+    defer { close(other) }
+    let before = Clock.monotonic()
+    link.send(request, id: 1)
+    link.send(request, id: 2)
+    #expect(owner.results == [1: nil, 2: nil])
+    var buffer = [UInt8](repeating: 0, count: 64)
+    #expect(read(other, &buffer, 64) == 16 && Array(buffer.prefix(16)) == request && read(other, &buffer, 64) == 16)
+    write(request, to: other)
+    write(request, to: other)
+    #expect(await until { owner.frames.count == 2 })
+    #expect(owner.times.allSatisfy { (before...Clock.monotonic()).contains($0) } && link.details.isEmpty && link.problem == nil)
+    link.close()
+  }
+
+  @Test func `frames that the full queue rejects are sent in order once there is room`() async {
+    let (link, owner, other) = await pair()
+    defer { close(other) }
+    // Fills the queue, and some more.
+    var count: SendID = 0
+    while count < 5000, owner.results.count == Int(count) {
+      count += 1
+      link.send(SocketCAN.bytes(of: CANFrame(CANIdentifier(number: count, is29Bit: true), [1])), id: count)
+    }
+    for _ in 0..<20 {
+      count += 1
+      link.send(SocketCAN.bytes(of: CANFrame(CANIdentifier(number: count, is29Bit: true), [1])), id: count)
+    }
+    #expect(owner.results.count < Int(count))
+    var numbers: [UInt32] = []
+    #expect(
+      await until {
+        var buffer = [UInt8](repeating: 0, count: 16)
+        while read(other, &buffer, 16) == 16 { SocketCAN.decode(buffer) { numbers.append($0.identifier.number) } }
+        return numbers.count == Int(count)
+      })
+    #expect(numbers == (1...count).map { UInt32($0) } && owner.results.count == Int(count) && link.problem == nil)
+    link.close()
+  }
+
+  @Test func `frames that cannot be sent for a second are discarded with a warning`() async {
+    let (link, owner, other) = await pair()
+    defer { close(other) }
+    var count: SendID = 0
+    while count < 5000, owner.results.count == Int(count) {
+      count += 1
+      link.send(request, id: count)
+    }
+    #expect(await until { owner.results.count == Int(count) })
+    #expect(owner.results[count] == "the queue of can0 is full" && owner.detailChanges == 1)
+    #expect(link.details["send-queue"] == "full" && link.problem?.contains("no other node acknowledges") == true)
+    var buffer = [UInt8](repeating: 0, count: 16)
+    while read(other, &buffer, 16) == 16 {}
+    link.send(request, id: 9999)
+    #expect(owner.results[9999] == .some(nil) && link.details.isEmpty && link.problem == nil && owner.detailChanges == 2)
+    link.close()
+  }
+
+  @Test func `error frames are states of the link`() async {
+    let (link, owner, other) = await pair()
+    defer { close(other) }
+    write(error(0x04, 0x20), to: other)
+    #expect(await until { link.details["bus"] == "error-passive" })
+    #expect(link.problem?.contains("check bit rate, wiring and termination") == true && owner.frames.count == 1)
+    write(error(0x04, 0x40), to: other)
+    #expect(await until { link.details.isEmpty && link.problem == nil && owner.detailChanges == 2 })
+    write(error(0x40), to: other)
+    #expect(await until { owner.end != nil })
+    #expect(owner.end?.hasPrefix("can0 is bus-off: check wiring") == true && owner.end?.contains("restart-ms") == true)
+  }
+
+  @Test func `the end of the interface is reported once`() async {
+    let (link, owner, other) = await pair()
+    close(other)
+    #expect(await until { owner.end != nil })
+    #expect(owner.end?.hasPrefix("can0 is down: sudo ip link set can0 up type can bitrate") == true)
+    link.send(request, id: 1)
+    #expect(owner.results.isEmpty)
+  }
+
+  @Test func `a missing interface is reported with a remedy`() async {
+    let owner = Owner()
+    let link = CANLink(interface: "can99", owner: owner)
+    #expect(await until { owner.end != nil })
+    let reason = owner.end ?? ""
+    // The first one is that of a kernel without CAN.
+    #expect(reason.contains("modprobe can-raw") || reason.hasPrefix("there is no interface can99"), "\(reason)")
+    #expect(!owner.isUp && link.details.isEmpty)
+  }
+
+  @Test func `the kernel's time of a frame is the time of the input`() {
+    let now = Clock.monotonic()
+    let wall = Clock.wall() * 1000
+    #expect((now - .second...now - 19 * .millisecond).contains(Clock.monotonic(ofWall: wall - 20 * .millisecond, at: now)))
+    for unknown in [-1, 0, wall - 5 * .second, wall + 5 * .second] { #expect(Clock.monotonic(ofWall: unknown, at: now) == now) }
+    let probe = Probe()
+    let times = Mutex<[Instant]>([])
+    probe.onInput { input, time, _ in if case .received = input { times.withLock { $0.append(time) } } }
+    let device = device(probe, links: [(.main, .can(interface: "can99"))])
+    for time in [now - 5, now - 9, now + 3] { device.received([1], from: device.ports[0], at: time) }
+    #expect(times.withLock { $0 } == [now - 5, now - 5, now + 3])
+  }
+}
