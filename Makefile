@@ -156,7 +156,7 @@ longboard = $(common) $(wildcard Sources/Protocols/Longboard/*.swift Sources/Pro
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 .build/fuzz/answers: Tests/Fuzz/Answers.swift Tests/Fuzz/Invariants.swift \
-  $(wildcard $(addprefix Sources/Protocols/,*.swift $(addsuffix /*.swift,JSON Weather Toy Health HeartRate Position CAN OBD OBD/*)) Sources/SignalImport/*.swift) $(tables)
+  $(wildcard $(addprefix Sources/Protocols/,*.swift $(addsuffix /*.swift,JSON Weather Toy Health HeartRate Position CAN CANBus OBD OBD/*)) Sources/SignalImport/*.swift Sources/SignalImport/*/*.swift) $(tables)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 # Without Interface.swift, which needs a resource that only SwiftPM embeds.

@@ -54,11 +54,14 @@ public struct LinkRole: Sendable {
   /// Whether a peer that acknowledges nothing for 30 s is disconnected. False for a peer that accepts no other client after a lost
   /// connection and that must receive the shutdown sequence as soon as it is reachable again.
   public var disconnectsUnresponsivePeer: Bool
+  /// Whether what is received does not depend on what is sent, so that it can be recorded and replayed from any time on.
+  public var onlyReceives: Bool
 
   /// Declares a link. `replay:` is always accepted.
   public init(
     _ name: LinkName = .main, key: String = "link", schemes: [String], example: String? = nil, remedy: String? = nil,
-    gatt: PeripheralDescription? = nil, isRequired: Bool = true, disconnectsUnresponsivePeer: Bool = true
+    gatt: PeripheralDescription? = nil, isRequired: Bool = true, disconnectsUnresponsivePeer: Bool = true,
+    onlyReceives: Bool = false
   ) {
     self.name = name
     self.key = key
@@ -68,6 +71,7 @@ public struct LinkRole: Sendable {
     self.gatt = gatt
     self.isRequired = isRequired
     self.disconnectsUnresponsivePeer = disconnectsUnresponsivePeer
+    self.onlyReceives = onlyReceives
   }
 }
 

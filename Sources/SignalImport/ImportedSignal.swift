@@ -52,13 +52,4 @@ struct ImportedSignal: Sendable, Equatable {
     if let help { lines.append("help = \(quoted(help))") }
     return lines
   }
-
-  private func quoted(_ text: String) -> String {
-    var quoted = "\""
-    for scalar in visible(text, limit: SignalRules.maxFormulaLength).unicodeScalars {
-      if scalar == "\"" || scalar == "\\" { quoted += "\\" }
-      quoted.unicodeScalars.append(scalar)
-    }
-    return quoted + "\""
-  }
 }

@@ -4,39 +4,21 @@
 
 import Protocols
 
-public struct ImportedSignals: Sendable {
-  /// Why a signal was skipped, or a remark on an imported signal.
-  public struct Remark: Sendable, Equatable {
-    /// The place in the input: `line 7`, or the id of the signal.
-    public var place: String
-    public var message: String
-  }
-
+public struct ImportedSignals: ImportResult {
   /// The maximum size of an input file.
   public static let maxFileSize = 8 << 20
   /// The maximum size of the result, in bytes. A configuration file may have 1 MiB, including its header comment and device names.
   private static let maxResultSize = 900_000
 
   private(set) var signals: [ImportedSignal] = []
-  /// The first skipped signals; `skippedCount` counts all.
-  public private(set) var skipped: [Remark] = []
-  public private(set) var skippedCount = 0
-  /// Remarks on imported signals.
-  public private(set) var notes: [Remark] = []
-  private var names: Set<String> = []
-  /// The number in the last suffix of each duplicate name.
-  private var suffixes: [String: Int] = [:]
+  public private(set) var remarks = ImportRemarks()
+  private var names = UniqueNames(reserved: SignalRules.reservedNames)
   /// The size of the result, in bytes.
   private var size = 0
 
   public var count: Int { signals.count }
 
-  /// Why the result is empty, in one line.
-  public var failure: String {
-    guard let first = skipped.first else { return "no signals found; use an OBDb signal set or a Torque CSV file" }
-    let others = skippedCount - 1
-    return "\(first.place): \(first.message)\(others == 0 ? "" : "; \(others) more were skipped")"
-  }
+  public static let emptyMessage = "no signals found; use an OBDb signal set, a Torque CSV file or a DBC file"
 
   /// Parses a file in either format; throws for other formats. `year` selects the signals of one model year in a signal set; nil selects
   /// all.
@@ -56,21 +38,13 @@ public struct ImportedSignals: Sendable {
     }
   }
 
-  private static let maxRemarks = 1000
-
-  mutating func skip(_ place: String, _ message: String) {
-    skippedCount += 1
-    if skipped.count < Self.maxRemarks { skipped.append(Remark(place: place, message: message)) }
-  }
-
-  mutating func note(_ place: String, _ message: String) {
-    if notes.count < Self.maxRemarks { notes.append(Remark(place: place, message: message)) }
-  }
+  mutating func skip(_ place: String, _ message: String) { remarks.skip(place, message) }
+  mutating func note(_ place: String, _ message: String) { remarks.note(place, message) }
 
   /// Adds a signal if it passes the validation. `id` is the base of its name.
   mutating func add(_ signal: ImportedSignal, id: String, place: String) {
     var signal = signal
-    signal.name = name(from: id)
+    signal.name = names.name(from: id)
     var problems: [OptionError] = []
     guard let request = SignalRules.request(of: signal.section, &problems) else {
       let message = problems.map { error in
@@ -84,33 +58,6 @@ public struct ImportedSignals: Sendable {
     guard size <= Self.maxResultSize else { return skip(place, "the file would be too long for the configuration; split it in two") }
     names.insert(signal.name)
     signals.append(signal)
-  }
-
-  /// Returns a unique property name of lower-case letters, digits and dashes, which differs from the names of the kind's own properties.
-  private mutating func name(from id: String) -> String {
-    var letters: [UInt8] = []
-    for byte in id.utf8.prefix(400) {
-      if isLetter(byte) || (isDigit(byte) && !letters.isEmpty) {
-        letters.append(isDigit(byte) ? byte : byte | 0x20)
-      } else if let last = letters.last, last != UInt8(ascii: "-") {
-        letters.append(UInt8(ascii: "-"))
-      }
-    }
-    func name(endingWith suffix: String) -> String {
-      var stem = letters.prefix(SignalRules.maxNameLength - suffix.utf8.count)
-      while stem.last == UInt8(ascii: "-") { stem.removeLast() }
-      return (stem.isEmpty ? "signal" : String(decoding: stem, as: UTF8.self)) + suffix
-    }
-    let reserved = SignalRules.reservedNames
-    if reserved.contains(name(endingWith: "")) { letters = Array("own-".utf8) + letters }
-    let first = name(endingWith: "")
-    var unique = first
-    while names.contains(unique) || reserved.contains(unique) {
-      let number = suffixes[first, default: 1] + 1
-      suffixes[first] = number
-      unique = name(endingWith: "-\(number)")
-    }
-    return unique
   }
 
   /// Returns the text of a file for signals.d, which names its source. `device`: the device that the file is for; nil for all devices of

@@ -20,9 +20,12 @@ public struct Recording: Sendable {
     public var date: String
     /// The source of a vendored capture.
     public var source: String?
+    /// How the messages contain frames of a CAN bus: `slcan` or `socketcan`; absent if they contain none.
+    public var frames: String?
 
-    public init(kind: String, device: String, date: String, source: String? = nil) {
+    public init(kind: String, device: String, date: String, source: String? = nil, frames: String? = nil) {
       format = 1
+      self.frames = frames
       self.kind = kind
       self.device = device
       self.date = date
@@ -68,8 +71,12 @@ public struct Recording: Sendable {
   public var header: Header
   public var lines: [Line]
 
-  /// Parses a recording; throws with the number of an invalid line. An incomplete last line is ignored.
+  /// Parses a recording, or a log of can-utils; throws with the number of an invalid line. An incomplete last line is ignored.
   public init(parsing text: [UInt8]) throws(ValueError) {
+    if text.first == UInt8(ascii: "(") {
+      self = try Self(candump: text)
+      return
+    }
     var header: Header?
     var lines: [Line] = []
     let decoder = JSONDecoder()
@@ -101,13 +108,17 @@ public struct Recording: Sendable {
 
   /// The line of a message, without the newline. `link` must not need escaping.
   public static func text(_ t: Int64, link: String, _ direction: Direction, bytes: [UInt8]) -> String {
+    #"{"t":\#(t),"link":"\#(link)","dir":"\#(direction.rawValue)","hex":"\#(hex(bytes))"}"#
+  }
+
+  static func hex(_ bytes: [UInt8]) -> String {
     var digits: [UInt8] = []
     digits.reserveCapacity(bytes.count * 2)
     for byte in bytes {
       digits.append(digit(byte >> 4))
       digits.append(digit(byte & 15))
     }
-    return #"{"t":\#(t),"link":"\#(link)","dir":"\#(direction.rawValue)","hex":"\#(String(decoding: digits, as: UTF8.self))"}"#
+    return String(decoding: digits, as: UTF8.self)
   }
 
   /// A line without a message: a link state, or the length of a secret message.

@@ -36,7 +36,7 @@ extension Simulation {
     let loop = try EventLoop()
     let start = SystemClock.monotonic
     switch endpoint {
-    case .slcan, .can: throw ValidationError("only vehiclesim obd has a CAN adapter: write pty, tcp:HOST:PORT or ble:BUSADDRESS")
+    case .slcan, .can: throw ValidationError("only vehiclesim obd and can have a CAN adapter: write pty, tcp:HOST:PORT or ble:BUSADDRESS")
     case .pty:
       let port = try Pty(machine(0, start), symlink: options.symlink, loop: loop, log: log)
       defer { port.removeSymlink() }
@@ -71,7 +71,7 @@ func helpTable(_ rows: [(syntax: String, help: String)]) -> String {
 struct PeerOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Set the endpoint: pty; tcp:HOST:PORT (port 0: any free port); or ble:BUSADDRESS, a D-Bus bus for a mock BlueZ. obd: also slcan:pty, slcan:tcp:HOST:PORT, and can:INTERFACE.",
+      "Set the endpoint: pty; tcp:HOST:PORT (port 0: any free port); or ble:BUSADDRESS, a D-Bus bus for a mock BlueZ. obd: also slcan:pty, slcan:tcp:HOST:PORT, and can:INTERFACE; can: only slcan:pty and slcan:tcp:HOST:PORT.",
       valueName: "endpoint"),
     transform: { try Endpoint($0) })
   var on: Endpoint

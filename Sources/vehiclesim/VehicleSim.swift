@@ -15,7 +15,8 @@ struct VehicleSim: ParsableCommand {
       or tcp:127.0.0.1:35000; for web services, it is a URL. The program runs until it receives SIGINT or SIGTERM.
       """,
     subcommands: [
-      OBDSimulation.self, LongboardSimulation.self, VESCSimulation.self, CarSimulation.self, MirrorSimulation.self,
+      OBDSimulation.self, BusSimulation.self, DBCOutput.self, LongboardSimulation.self, VESCSimulation.self, CarSimulation.self,
+      MirrorSimulation.self,
       HeartRateSimulation.self, FootPodSimulation.self, GPSDSimulation.self,
       WeatherSimulation.self, ToySimulation.self, TriviaSimulation.self, HistorySimulation.self,
     ])

@@ -98,7 +98,19 @@ private func checkFormula(_ bytes: [UInt8]) {
   }
 }
 
+private func checkDBC(_ bytes: [UInt8]) {
+  guard let imported = try? ImportedCANSignals(bytes) else { return }
+  for line in imported.file(from: "x").split(separator: "\n") { checkText(String(line), maxLength: 20_000) }
+  for remark in imported.skipped + imported.notes { checkText(remark.place + remark.message, maxLength: 3000) }
+  require(Set(imported.signals.map(\.name)).count == imported.count, "duplicate names of signals")
+  for signal in imported.signals {
+    let problems = CANSignalRules.problems(of: signal.section)
+    require(problems.isEmpty, "\(signal.name) is rejected: \(problems)")
+  }
+}
+
 private func checkImport(_ bytes: [UInt8]) {
+  checkDBC(bytes)
   guard let imported = try? ImportedSignals(bytes) else { return }
   for line in imported.file(from: "x").split(separator: "\n") { checkText(String(line), maxLength: 2500) }
   for remark in imported.skipped + imported.notes { checkText(remark.place + remark.message, maxLength: 3000) }

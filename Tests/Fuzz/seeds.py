@@ -69,6 +69,20 @@ def answers():
     gear = {"id": "G", "name": "x", "fmt": {"bix": 8, "len": 16, "blsb": True, "map": {"0": "off", "1": {"value": "ON", "description": "on"}}}}
     command = {"hdr": "DA10", "rax": "11", "cmd": {"22": "0101"}, "freq": 0.1, "filter": {"from": 2020, "to": 2022}, "signals": [field, gear]}
     yield "signals", bytes([0x40]) + json.dumps({"commands": [command]}).encode()
+    dbc = """VERSION ""
+NS_ :
+\tCM_
+BO_ 1001 Msg: 8 A
+ SG_ Mux M : 0|4@1+ (1,0) [0|0] "" B
+ SG_ Temp_1 m3 : 16|12@0- (0.5,-40) [-40|100] "degC" B
+ SG_ Volts m3M : 32|32@1- (1,0) [0|0] "V" B
+CM_ SG_ 1001 Temp_1 "a \\"b\\"";
+BA_ "GenMsgCycleTime" BO_ 1001 100;
+VAL_ 1001 Mux 0 "off" 1 "on" ;
+SIG_VALTYPE_ 1001 Volts : 1;
+SG_MUL_VAL_ 1001 Temp_1 Mux 3-3, 5-7;
+"""
+    yield "dbc", bytes([0x40]) + dbc.encode()
     yield "stored", bytes([0xE0]) + b"steps 4321 20522 1773147900000000\nheart-rate 72 20522 1773147900000000\n"
     yield "heart-rate", bytes([0xA0]) + bytes.fromhex("1E485F0040030003")
     fix = {"class": "TPV", "device": "/dev/a", "mode": 3, "time": "2026-06-01T12:00:00.000Z", "lat": 63.43, "lon": 10.39, "altMSL": 123.0, "speed": 15.0, "eph": 3.8}

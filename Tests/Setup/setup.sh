@@ -10,7 +10,7 @@ tests="chromium cockpit-bridge cockpit-ws python3-venv systemd procps dbus socat
 package="debhelper lintian dpkg-dev fakeroot"
 guest="qemu-system-x86 debootstrap e2fsprogs"
 home_assistant="debootstrap mosquitto mosquitto-clients dbus iproute2"
-python_packages="varlink==31.0.0 ELM327-emulator==4.0.0 prometheus-client==0.26.0 pyte==0.8.2 amqtt==0.12.1 paho-mqtt==2.1.0 playwright==1.65.2 python-can[serial]==4.6.1 can-isotp==2.0.7 udsoncan==1.26.1"
+python_packages="varlink==31.0.0 ELM327-emulator==4.0.0 prometheus-client==0.26.0 pyte==0.8.2 amqtt==0.12.1 paho-mqtt==2.1.0 playwright==1.65.2 python-can[serial]==4.6.1 can-isotp==2.0.7 udsoncan==1.26.1 cantools==45.1.0"
 bench_packages="obd==0.7.3"
 
 if ! command -v swift >/dev/null; then

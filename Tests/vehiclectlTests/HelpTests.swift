@@ -16,13 +16,13 @@ import Testing
     let usage = try #require(lines.firstIndex { $0.hasPrefix("USAGE:") })
     #expect(
       Array(lines[usage...]) == [
-        "USAGE: vehiclectl watch [<options>] [--count <n>] [--interval <ms>] [--plot]", "         [--last <duration>] [<ref> ...]", "",
-        "ARGUMENTS:",
+        "USAGE: vehiclectl watch [<options>] [<ref> ...]", "", "ARGUMENTS:",
         "  <ref>                   DEVICE, PROPERTY, DEVICE.PROPERTY, or a pattern",
         "                          (default: all).", "", "OPTIONS:",
         "  --count <n>             Stop after this many lines or updates.",
         "  --interval <ms>         Minimum interval between updates in ms, 0 (print",
         "                          every change) to 3600000.",
+        "  --frames                Show the frames of a CAN bus instead of values.",
         "  --plot                  On a terminal, plot these properties as they change.",
         "  --last <duration>       With --plot, the time that is shown: 30s, 5min, at",
         "                          most 1h (default: 1min).", "",

@@ -75,8 +75,8 @@ import Testing
     try expect([root], hold: Configuration.generalKeys, and: ["control", "device"])
     try expect([section(root, "control")], hold: Configuration.controlKeys, and: [])
     let kinds = [
-      "obd", "obd", "longboard", "longboard", "rc-car", "mirror", "health", "heart-rate", "foot-pod", "position", "weather", "weather",
-      "toy",
+      "obd", "obd", "can", "longboard", "longboard", "rc-car", "mirror", "health", "heart-rate", "foot-pod", "position", "weather",
+      "weather", "toy",
     ]
     #expect(
       configuration.devices.map(\.kind) == kinds,

@@ -12,7 +12,8 @@ import Varlink
     var isUp = false
     var reasonDown: String?
     func linkCameUp(maximumSend: Int?) { isUp = true }
-    func linkReceived(_ bytes: [UInt8]) {}
+    var received: [UInt8] = []
+    func linkReceived(_ bytes: [UInt8]) { received += bytes }
     func linkSent(_ id: SendID, failure: String?) {}
     func linkDetailsChanged() {}
     func linkWentDown(_ reason: String, final: Bool) { reasonDown = reason }
@@ -40,6 +41,18 @@ import Varlink
       try await Task.sleep(nanoseconds: 10_000_000)
     }
     #expect(owner.reasonDown == "the recording has ended")
+  }
+
+  @Test @Loop func `a log of can-utils is played to a device that only receives, as lines of slcan`() async throws {
+    let path = temporaryDirectory() + "/drive.log"
+    let log = "(1436509052.249713) can0 7DF#0201 T\n(1436509052.250713) can0 044#2A\n(1436509052.251713) can0 18FEEE00#0102\n"
+    try log.write(toFile: path, atomically: true, encoding: .utf8)
+    let owner = Owner()
+    let link = ReplayLink(path: path, speed: 1, disk: Disk(directory: temporaryDirectory()), onlyReceives: true, owner: owner)
+    for _ in 0..<1000 where owner.reasonDown == nil { try await Task.sleep(nanoseconds: 10_000_000) }
+    #expect(owner.isUp && owner.reasonDown == "the recording has ended")
+    #expect(String(decoding: owner.received, as: UTF8.self) == "t04412A\rT18FEEE0020102\r")
+    link.close()
   }
 
   @Test @Loop func `within the recorded time a message without a reply does not end the replay`() async throws {

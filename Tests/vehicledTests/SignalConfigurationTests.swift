@@ -97,8 +97,8 @@ import Testing
     ),
     ("[signal.x]\nrequest = \"2101\"\nvalue = \"A\"\ndevices = \"ev\"", "4:11: devices: \"ev\" is a string; write devices = [\"ev\"]"),
     ("[signals.x]\nvalue = \"A\"", "1:2: unknown section \"signals\"; did you mean signal?"),
-    ("[device.ev]\nrate = 1", "1:2: unknown section \"device\"; write [signal.NAME] and its keys below it"),
-    ("value = \"A\"", "1:1: key \"value\" is outside a section; write [signal.NAME]"),
+    ("[device.ev]\nrate = 1", "1:2: unknown section \"device\"; write [signal.NAME] or [can-signal.NAME] and its keys"),
+    ("value = \"A\"", "1:1: key \"value\" is outside a section; write [signal.NAME] or [can-signal.NAME]"),
     ("signal = 5", "1:1: signal is a section, not a key; write [signal.NAME]"),
     ("[signal]\nx = 5", "2:1: x is a section, not a key; write [signal.NAME]"),
     ("[signal.x", "1:10: syntax error in table header"),
@@ -163,6 +163,32 @@ import Testing
     }
   }
 
+  @Test func `imported signals of a DBC file load, for one device or all of kind can`() throws {
+    let found = try ImportedCANSignals(Array(BusTraffic.demoDBC.utf8))
+    let folder = try Folder()
+    let bus = "[device.bus]\nkind = \"can\"\nlink = \"slcan:tcp:h:1\"\n[device.other]\nkind = \"can\"\nlink = \"can:can0\"\n"
+    let path = try folder.write(Self.car + bus)
+    // Signals of both kinds can be in the same folder, and in the same file.
+    try folder.write(
+      "[signal.all]\nrequest = \"2101\"\nvalue = \"A\"\n[can-signal.x]\ncan-id = \"3E9\"\nbits = \"0|8@1+\"\n", to: "signals.d/b.toml")
+    for device in [nil, "other"] {
+      try folder.write(found.file(from: "a.dbc", device: device), to: "signals.d/a.toml")
+      let configuration = try Configuration.load(path, kinds: registry)
+      let counts = configuration.devices.map { $0.sections["can-signal"]?.count ?? 0 }
+      #expect(counts == [0, 0, device == nil ? found.count + 1 : 1, found.count + 1])
+      #expect(configuration.devices[0].sections["signal"]?.count == 2)
+    }
+  }
+
+  @Test func `a mistake in a can-signal is reported with its line and column`() throws {
+    let text = "[can-signal.x]\ncan-id = \"3E9\"\nbits = \"60|8@1+\"\n"
+    let bus = Self.car + "[device.bus]\nkind = \"can\"\nlink = \"slcan:tcp:h:1\"\n"
+    #expect(
+      try problems(["a": text], in: bus).map { $0.prefix(43) } == ["signals.d/a.toml:3:8: bits: the bits are not"].map { $0.prefix(43) })
+    let rate = try problems([:], in: bus + "bit-rate = 300000\n")
+    #expect(rate.count == 1 && rate[0].contains("a slcan adapter has no bit rate 300000; use one of 10000, 20000"), "\(rate)")
+  }
+
   @Test func `the example sets nothing, and loads when uncommented`() throws {
     let text = try String(contentsOfFile: tree("etc/signals.d/example.toml"), encoding: .utf8)
     #expect(try problems(["example": text]) == [])
@@ -173,7 +199,9 @@ import Testing
     let on = lines.joined(separator: "\n")
     #expect(try problems(["example": on]) == [])
     let section = try #require(Kind.obd.sections.first { $0.name == "signal" })
-    for option in section.options.map(\.name) + ["devices"] { #expect(lines.contains { $0.hasPrefix("\(option) = ") }, "\(option)") }
+    for option in section.options.map(\.name) + ["devices"] + (Kind.can.sections.first?.options.map(\.name) ?? []) {
+      #expect(lines.contains { $0.hasPrefix("\(option) = ") }, "\(option)")
+    }
   }
 
   @Test func `random bytes in a signals.d file do not trap the loader`() throws {

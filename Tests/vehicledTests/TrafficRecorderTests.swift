@@ -141,6 +141,18 @@ import Varlink
     #expect(monitor.isIdle)
   }
 
+  @Test func `the traffic of a link that only receives is recorded from the subscription on`() throws {
+    let monitor = LinkMonitor()
+    monitor.linkCameUp(.main, onlyReceives: true)
+    #expect(monitor.isIdle, "there is no opening that a recording needs")
+    var lines: [String] = []
+    let subscription = monitor.add { lines.append($0) }
+    monitor.record(.received, .main, [1])
+    monitor.record(.received, .main, [2])
+    #expect(lines.count == 2 && lines[0].contains(#""hex":"01""#))
+    monitor.remove(subscription)
+  }
+
   @Test func `a recording with an incomplete last line is read`() throws {
     let text =
       #"{"date":"2026-01-01T00:00:00Z","device":"ev","format":1,"kind":"obd"}"# + "\n" + #"{"t":1,"link":"main","dir":"rx","hex":"41"}"#

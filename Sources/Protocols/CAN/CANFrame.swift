@@ -10,7 +10,7 @@ package struct CANFrame: Hashable, Sendable {
   /// The number of bytes, 0 to 8. A remote frame only requests this many.
   package let count: Int
   /// The bytes, the first one in the most significant position; unused ones are 0.
-  private let packed: UInt64
+  package let packed: UInt64
 
   package static let maxCount = 8
 

@@ -3,6 +3,7 @@
 //
 //   (1436509052.249713) can0 7E0#0322010100000000     29-bit identifiers have 8 digits · remote frames are 7E0#R or 7E0#R8
 //   (1436509052.250001) can0 20000080#0000000000000000     error frames: the flag 20000000 and the classes of the error
+//   (1436509052.250123) can0 7E0#0322010100000000 T     newer logs end with the direction: R received, T sent
 
 /// A line of a log.
 package struct CandumpLine: Equatable, Sendable {
@@ -10,26 +11,31 @@ package struct CandumpLine: Equatable, Sendable {
   package var time: Int64
   package var interface: String
   package var frame: CANFrame
+  /// Whether the frame was sent, which `T` after the frame says.
+  package var isSent: Bool
 
-  package init(time: Int64, interface: String, _ frame: CANFrame) { (self.time, self.interface, self.frame) = (time, interface, frame) }
+  package init(time: Int64, interface: String, _ frame: CANFrame, isSent: Bool = false) {
+    (self.time, self.interface, self.frame, self.isSent) = (time, interface, frame, isSent)
+  }
 
   private static let maxInterfaceLength = 16
 
   /// The line without a line end.
   package var text: String {
     let fraction = String(time % 1_000_000)
-    return "(\(time / 1_000_000).\(String(repeating: "0", count: 6 - fraction.utf8.count))\(fraction)) \(interface) \(frame.candumpText)"
+    let zeros = String(repeating: "0", count: 6 - fraction.utf8.count)
+    return "(\(time / 1_000_000).\(zeros)\(fraction)) \(interface) \(frame.candumpText)\(isSent ? " T" : "")"
   }
 
-  /// Parses a line without its line end. What can follow the frame (the direction in newer logs) is ignored. Nil if it is not a line of a
-  /// log of classical CAN.
+  /// Parses a line without its line end. Nil if it is not a line of a log of classical CAN.
   package init?(_ line: some Sequence<UInt8>) {
     let fields = Array(line).split(whereSeparator: { $0 == space || $0 == tab || $0 == carriageReturn })
     guard fields.count >= 3, fields[1].count <= Self.maxInterfaceLength, fields[1].allSatisfy({ $0 > space && $0 < 0x7F }),
       let time = Self.time(fields[0]),
       let frame = CANFrame(candump: fields[2])
     else { return nil }
-    self.init(time: time, interface: String(decoding: fields[1], as: UTF8.self), frame)
+    let isSent = fields.count > 3 && fields[3].elementsEqual([UInt8(ascii: "T")])
+    self.init(time: time, interface: String(decoding: fields[1], as: UTF8.self), frame, isSent: isSent)
   }
 
   /// The time in parentheses: seconds, a dot, and six digits.

@@ -8,16 +8,18 @@ import SignalImport
 
 struct ImportCommand: Subcommand {
   static let configuration = CommandConfiguration(
-    commandName: "import", abstract: "Convert OBDb or Torque signal definitions for vehicled.",
+    commandName: "import", abstract: "Convert DBC, OBDb or Torque signal definitions for vehicled.",
     discussion: """
-      FILE is a signal set from https://github.com/OBDb (signalsets/v3/default.json in a car's repository) or a CSV file from Torque. \
-      The result is a file for /etc/vehicled/signals.d, which defines additional properties of a car. The command lists the signals that \
-      it cannot convert on stderr, with the reasons. Example:
-      sudo vehiclectl import default.json --device ev --output /etc/vehicled/signals.d/ev6.toml
+      FILE is a signal set from https://github.com/OBDb (signalsets/v3/default.json in a car's repository), a CSV file from Torque, or a \
+      DBC file with the signals of a CAN bus. The result is a file for /etc/vehicled/signals.d, which defines additional properties of a \
+      car, or the properties of a device of kind can. The command lists the signals that it cannot convert on stderr, with the reasons. \
+      Examples:
+        sudo vehiclectl import default.json --device ev --output /etc/vehicled/signals.d/ev6.toml
+        sudo vehiclectl import car.dbc --output /etc/vehicled/signals.d/car.toml
       """)
 
   @OptionGroup var common: CommonOptions
-  @Option(help: "The device to which the signals apply (default: all devices of kind obd).", completion: .devices)
+  @Option(help: "The device to which the signals apply (default: all devices of kind obd, or can).", completion: .devices)
   var device: String?
   @Option(help: "The file to write; - is stdout.", completion: .file())
   var output = "-"
@@ -25,7 +27,7 @@ struct ImportCommand: Subcommand {
   var year: Int?
   @Flag(help: "Overwrite an existing file.")
   var force = false
-  @Argument(help: "The file to read; - is stdin.", completion: .file(extensions: ["json", "csv"]))
+  @Argument(help: "The file to read; - is stdin.", completion: .file(extensions: ["json", "csv", "dbc"]))
   var file: String
 
   func perform(_ output: Output) throws {
@@ -34,8 +36,16 @@ struct ImportCommand: Subcommand {
       throw Failure.usage("invalid device name \"\(device)\"; use the NAME of its section [device.NAME]")
     }
     if self.output != "-" { try Self.check(self.output, force: force) }
-    let found: ImportedSignals
-    do throws(ValueError) { found = try ImportedSignals(Self.contents(of: file), year: year) } catch {
+    let found: any ImportResult
+    do throws(ValueError) {
+      let bytes = try Self.contents(of: file)
+      if ImportedCANSignals.isDBC(bytes) {
+        guard year == nil else { throw ValueError("a DBC file has no model years; leave out --year") }
+        found = try ImportedCANSignals(bytes)
+      } else {
+        found = try ImportedSignals(bytes, year: year)
+      }
+    } catch {
       throw Failure.other("cannot import \(file): \(error.description)")
     }
     for remark in found.skipped { output.note(Output.oneLine("not converted: \(remark.place): \(remark.message)")) }
@@ -56,8 +66,8 @@ struct ImportCommand: Subcommand {
     "wrote \(file): \(count) \(count == 1 ? "signal" : "signals"), \(notConverted) not converted"
   }
 
-  private static func summary(_ found: ImportedSignals) -> JSON {
-    func list(_ remarks: [ImportedSignals.Remark]) -> JSON {
+  private static func summary(_ found: any ImportResult) -> JSON {
+    func list(_ remarks: [ImportRemarks.Remark]) -> JSON {
       .array(remarks.map { ["place": .string($0.place), "reason": .string($0.message)] })
     }
     return ["imported": .int(found.count), "skipped": list(found.skipped), "notes": list(found.notes)]

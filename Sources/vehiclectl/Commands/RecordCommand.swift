@@ -8,11 +8,16 @@ import Varlink
 struct RecordCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "record", abstract: "Record the traffic on a device's links.",
-    discussion: "Runs until interrupted, or for --seconds. To play back the file, set link = \"replay:/PATH\" in the configuration.")
+    discussion: """
+      Runs until interrupted, or for --seconds. To play back the file, set link = "replay:/PATH" in the configuration. Devices of kind can \
+      are recorded as a log of can-utils (candump -L), which plays back in the same way.
+      """)
 
   @OptionGroup var common: CommonOptions
   @Option(help: "Stop after this many seconds.", transform: WatchCommand.positive)
   var seconds: Int?
+  @Flag(help: "Write the frames of a device with a CAN adapter as a log of can-utils (default for kind can).")
+  var candump = false
   @Flag(help: "Overwrite an existing file.")
   var force = false
   @Argument(help: "The device.", completion: .devices)
@@ -28,6 +33,7 @@ struct RecordCommand: Subcommand {
     var count = 0
     var size = 0
     var reported = 0.0
+    var log: FrameLog?
     defer {
       if file != "-" { output.progress(nil) }
       if let descriptor, descriptor != STDOUT_FILENO { close(descriptor) }
@@ -40,11 +46,14 @@ struct RecordCommand: Subcommand {
     try client.stream(Contract.Record.self, .init(device: device), firstReply: common.replyTimeout, tick: 0.2, laterReplies: nil) {
       result in
       if let result {
+        if start == nil { log = try FrameLog(result.line, device: device, isWanted: candump) }
         start = start ?? Clock.monotonic
-        let line = Array((Output.oneLine(result.line) + "\n").utf8)
+        let text = try log?.lines(of: result.line) ?? [Output.oneLine(result.line)]
+        let line = Array(text.map { $0 + "\n" }.joined().utf8)
         let target = try descriptor ?? (file == "-" ? STDOUT_FILENO : Self.create(file, force: force))
         descriptor = target
-        if target == STDOUT_FILENO {
+        if line.isEmpty {
+        } else if target == STDOUT_FILENO {
           output.bytes(line)
         } else if !Output.write(all: line[...], to: target) {
           let error = errno
@@ -52,7 +61,7 @@ struct RecordCommand: Subcommand {
           throw Failure.other(
             "cannot write \(file): \(String(cString: strerror(error)))\(count == 0 ? "" : "; the file is incomplete")")
         }
-        count += 1
+        count += text.count
         size += line.count
       }
       guard let start else {  // nothing was recorded

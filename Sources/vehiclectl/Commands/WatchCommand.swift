@@ -15,6 +15,10 @@ struct WatchCommand: Subcommand {
       --json, prints one reading per line, as in "get --json", or one event: {"event":NAME,"device":DEVICE,"text":TEXT,\
       "time":MICROSECONDS}. The first lines are the current values. If the daemon restarts, the command reconnects; --timeout limits the \
       time without a connection. A pattern such as 'ev.cell*' selects every property that it matches.
+
+      With --frames, shows the frames of one device with a CAN adapter: for each identifier the count, the rate and the last bytes; bytes \
+      that changed are marked. Otherwise, and with --json, prints one frame per line: {"time":MICROSECONDS,"id":HEX,"bytes":HEX,\
+      "kind":data|remote|error,"sent":BOOL}.
       """)
 
   @OptionGroup var common: CommonOptions
@@ -25,6 +29,8 @@ struct WatchCommand: Subcommand {
       "Minimum interval between updates in ms, 0 (print every change) to \(intervals.upperBound).", valueName: "ms"),
     transform: WatchCommand.milliseconds)
   var interval: Int?
+  @Flag(help: "Show the frames of a CAN bus instead of values.")
+  var frames = false
   @Flag(help: "On a terminal, plot these properties as they change.")
   var plot = false
   @Option(
@@ -38,9 +44,15 @@ struct WatchCommand: Subcommand {
   func perform(_ output: Output) throws {
     let units = try common.unitSystem()
     if plot, references.isEmpty { throw Failure.usage("--plot needs the properties to plot; use for example watch --plot speed") }
+    if frames {
+      guard !plot, interval == nil, references.count == 1 else {
+        throw Failure.usage("--frames needs one device and neither --plot nor --interval; use for example watch --frames can0")
+      }
+    }
     let client = try common.connect(output)
     Interrupt.catchSignals()
     let isFullScreen = !output.json && Terminal.isTerminal(STDOUT_FILENO) && Environment["TERM"] != "dumb"
+    if frames { return try showFrames(of: references[0], client, isFullScreen: isFullScreen, output) }
     let schemas = isFullScreen || !references.isEmpty ? try client.call(Contract.Describe.self, .init(device: nil)).schemas : []
     let selected = references.isEmpty ? nil : try References(references, in: schemas)
     if isFullScreen, plot, let selected {
@@ -98,9 +110,60 @@ struct WatchCommand: Subcommand {
     return Contract.Watch.Parameters(references: names, minimumIntervalMilliseconds: interval)
   }
 
-  private func stream(tick: Double, _ output: Output) -> WatchStream {
+  private func stream<Method: VarlinkMethod>(
+    of method: Method.Type, tick: Double, laterReplies: Double?, _ output: Output
+  ) -> WatchStream<Method> {
     WatchStream(
-      connect: { () throws(Failure) in try common.connect(output) }, firstReply: common.replyTimeout, limit: common.timeout, tick: tick)
+      connect: { () throws(Failure) in try common.connect(output) }, firstReply: common.replyTimeout, limit: common.timeout, tick: tick,
+      laterReplies: laterReplies)
+  }
+
+  private func showFrames(of device: String, _ client: Client, isFullScreen: Bool, _ output: Output) throws {
+    let parameters = Contract.Record.Parameters(device: device)
+    guard !isFullScreen else { return try show(FrameScreen(device: device), client, parameters, laterReplies: nil, output) }
+    var frames = FrameStream()
+    var remaining = count ?? .max
+    var began: Double?
+    var failure: Failure?
+    try stream(of: Contract.Record.self, tick: 1, laterReplies: nil, output).run(client, parameters) { update in
+      if Interrupt.received { return false }
+      switch update {
+      case .nothing: return true
+      case .lost(let failure):
+        output.note("\(failure.reconnecting); frames are missing")
+        (frames, began) = (FrameStream(), nil)
+        return true
+      case .reply(let result):
+        let start = began ?? Clock.wall
+        began = start
+        var lines: [String] = []
+        do throws(Failure) { try frames.read(result.line, device: device) { lines.append(Self.line($0, from: start)) } } catch {
+          failure = error
+          return false
+        }
+        output.lines(Array(lines.prefix(remaining)))
+        remaining -= min(lines.count, remaining)
+        return remaining > 0
+      }
+    }
+    if let failure { throw failure }
+  }
+
+  /// A frame as a line of JSON; `start` is when the recording began, in seconds since the Unix epoch.
+  private static func line(_ entry: FrameStream.Entry, from start: Double) -> String {
+    let frame = entry.frame
+    let kind =
+      switch frame.kind {
+      case .data: "data"
+      case .remote: "remote"
+      case .error: "error"
+      }
+    let bytes = frame.bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
+    let members: JSON = [
+      "time": .int(Int(start * 1e6) + Int(entry.time)), "id": .string(frame.identifier.text), "bytes": .string(bytes),
+      "kind": .string(kind), "sent": .bool(entry.isSent),
+    ]
+    return members.text
   }
 
   private func printLines(
@@ -110,7 +173,7 @@ struct WatchCommand: Subcommand {
     // Without devices the first reply has no values. An explicit timeout also limits the wait for the first value.
     let deadline = common.timeout.map { Clock.monotonic + $0 }
     var (isLate, isLost) = (false, false)
-    try stream(tick: 1, output).run(client, parameters) { update in
+    try stream(of: Contract.Watch.self, tick: 1, laterReplies: Client.watchTimeout, output).run(client, parameters) { update in
       if Interrupt.received { return false }
       isLate = remaining == count ?? .max && deadline.map { Clock.monotonic >= $0 } ?? false
       if isLate { return false }
@@ -134,9 +197,12 @@ struct WatchCommand: Subcommand {
   }
 
   /// Shows a full-screen view. With --count the last frame is printed at the end, because the terminal then restores its previous content.
-  private func show(_ view: some LiveView, _ client: Client, _ parameters: Contract.Watch.Parameters, _ output: Output) throws {
+  private func show<View: LiveView>(
+    _ view: View, _ client: Client, _ parameters: View.Method.Parameters, laterReplies: Double? = Client.watchTimeout, _ output: Output
+  ) throws {
     var screen = LiveScreen(view, colour: output.colour)
-    let lines = try screen.run(stream(tick: FullScreen.period, output), client, parameters, count: count)
+    let stream = stream(of: View.Method.self, tick: FullScreen.period, laterReplies: laterReplies, output)
+    let lines = try screen.run(stream, client, parameters, count: count)
     if count != nil { output.lines(lines.filter { !$0.isEmpty }) }
   }
 

@@ -6,15 +6,24 @@ import Varlink
 
 /// What a full-screen view of Watch shows.
 protocol LiveView {
+  /// The call whose replies it shows.
+  associatedtype Method: VarlinkMethod
   /// The time in seconds after which a frame is outdated even without new values.
   var lifetime: Double { get }
-  mutating func apply(_ result: Contract.Watch.Result)
+  /// Shows a reply. Returns whether it counts as an update.
+  mutating func apply(_ result: Method.Result) -> Bool
   /// Marks the values as outdated; `notice` is the reason.
   mutating func lose(_ notice: String)
   /// Handles a key press; returns false if the user quits.
   mutating func handle(_ key: KeyPress) -> Bool
+  /// Why there is nothing to show, which ends the view.
+  var failure: Failure? { get }
   /// The frame for a window of this size; nil before the first reply.
   mutating func frame(columns: Int, rows: Int) -> Grid?
+}
+
+extension LiveView {
+  var failure: Failure? { nil }
 }
 
 struct LiveScreen<View: LiveView> {
@@ -36,7 +45,9 @@ struct LiveScreen<View: LiveView> {
   }
 
   /// Shows values until the user quits or `count` updates were received. Returns the lines of the last frame.
-  mutating func run(_ stream: WatchStream, _ client: Client, _ parameters: Contract.Watch.Parameters, count: Int?) throws -> [String] {
+  mutating func run(
+    _ stream: WatchStream<View.Method>, _ client: Client, _ parameters: View.Method.Parameters, count: Int?
+  ) throws -> [String] {
     JobControl.catchSignals()
     WindowChange.catchSignal()
     terminal?.enter()
@@ -49,9 +60,8 @@ struct LiveScreen<View: LiveView> {
       readKeys()
       switch update {
       case .reply(let result):
-        view.apply(result)
+        if view.apply(result) { updates += 1 }
         needsRedraw = true
-        if result.snapshot != nil || result.changes != nil { updates += 1 }
       case .lost(let failure):
         view.lose(failure.reconnecting)
         needsRedraw = true
@@ -59,8 +69,9 @@ struct LiveScreen<View: LiveView> {
       }
       let isLast = updates >= count ?? .max
       draw(isLast: isLast)
-      return !isLast && !hasQuit && !screen.isLost
+      return !isLast && !hasQuit && !screen.isLost && view.failure == nil
     }
+    if let failure = view.failure { throw failure }
     return drawn?.grid.lines() ?? []
   }
 
@@ -109,4 +120,9 @@ struct LiveScreen<View: LiveView> {
     drawn = (grid, now)
     needsRedraw = false
   }
+}
+
+extension Contract.Watch.Result {
+  /// Whether it is more than a heartbeat or an event.
+  var hasValues: Bool { snapshot != nil || changes != nil }
 }

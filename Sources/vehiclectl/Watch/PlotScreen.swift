@@ -4,6 +4,8 @@ import Protocols
 import Varlink
 
 struct PlotScreen: LiveView {
+  typealias Method = Contract.Watch
+
   private let units: Units
   private var plot: LivePlot
   private let zone = Zone.local()
@@ -12,7 +14,10 @@ struct PlotScreen: LiveView {
 
   init(_ units: Units, _ plot: LivePlot) { (self.units, self.plot) = (units, plot) }
 
-  mutating func apply(_ result: Contract.Watch.Result) { plot.apply(units.converted(result), at: Clock.wall) }
+  mutating func apply(_ result: Contract.Watch.Result) -> Bool {
+    plot.apply(units.converted(result), at: Clock.wall)
+    return result.hasValues
+  }
 
   mutating func lose(_ notice: String) { plot.lose(notice, at: Clock.wall) }
 

@@ -4,6 +4,8 @@ import Protocols
 import Varlink
 
 struct WatchScreen: LiveView {
+  typealias Method = Contract.Watch
+
   private let units: Units
   private var model: WatchModel
   private var view: WatchView
@@ -20,11 +22,12 @@ struct WatchScreen: LiveView {
     for schema in schemas { model.declare(schema) }
   }
 
-  mutating func apply(_ result: Contract.Watch.Result) {
+  mutating func apply(_ result: Contract.Watch.Result) -> Bool {
     model.apply(units.converted(result), at: Clock.monotonic, wall: Clock.wall)
     for device in model.takeUndeclared() {
       if let schema = describe(device) { model.declare(schema) }
     }
+    return result.hasValues
   }
 
   mutating func lose(_ notice: String) { model.lose(notice, at: Clock.monotonic) }

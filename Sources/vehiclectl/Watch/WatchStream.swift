@@ -1,11 +1,11 @@
-// Receives the replies of Watch across restarts of the daemon: if the connection is lost, opens another one and calls Watch again.
+// Receives the replies of a call across restarts of the daemon: if the connection is lost, opens another one and makes the call again.
 
 import Protocols
 import Varlink
 
-struct WatchStream {
+struct WatchStream<Method: VarlinkMethod> {
   enum Update {
-    case reply(Contract.Watch.Result)
+    case reply(Method.Result)
     /// There is no connection: values are outdated until the next reply, which has a snapshot.
     case lost(Failure)
     /// Nothing has arrived.
@@ -13,7 +13,7 @@ struct WatchStream {
   }
 
   /// The time between two attempts to connect, in seconds.
-  private static let interval = 0.5
+  private static var interval: Double { 0.5 }
 
   /// Opens another connection.
   let connect: () throws(Failure) -> Client
@@ -23,11 +23,13 @@ struct WatchStream {
   let limit: Double?
   /// Seconds after which `each` is called even if nothing has arrived.
   let tick: Double
+  /// Seconds to wait for each later reply; nil if replies can stay away.
+  let laterReplies: Double?
 
-  /// Calls Watch on this connection. `each` returns whether to continue; it is also called when a descriptor of `watching` is readable.
+  /// Makes the call on this connection. `each` returns whether to continue; it is also called when a descriptor of `watching` is readable.
   /// Throws if the daemon rejects the call, does not reply to the first call, or cannot be reached again within the limit.
   func run(
-    _ client: Client, _ parameters: Contract.Watch.Parameters, watching descriptors: () -> [Int32] = { [] }, _ each: (Update) -> Bool
+    _ client: Client, _ parameters: Method.Parameters, watching descriptors: () -> [Int32] = { [] }, _ each: (Update) -> Bool
   ) throws {
     var open: Client? = client
     var (hasReplied, isOver) = (false, false)
@@ -37,7 +39,7 @@ struct WatchStream {
       do {
         let left = lost.flatMap { lost in limit.map { max(0, lost.at + $0 - Clock.monotonic) } } ?? .infinity
         try (open ?? connect()).stream(
-          Contract.Watch.self, parameters, firstReply: min(firstReply, left), tick: tick, laterReplies: Client.watchTimeout,
+          Method.self, parameters, firstReply: min(firstReply, left), tick: tick, laterReplies: laterReplies,
           watching: descriptors
         ) { result in
           if result != nil { (hasReplied, lost) = (true, nil) }
@@ -45,7 +47,7 @@ struct WatchStream {
           return !isOver
         }
         if isOver { return }
-        throw Failure.daemonGone("vehicled ended the watch")
+        throw Failure.daemonGone("vehicled ended the call")
       } catch let failure as Failure {
         guard hasReplied, failure.mayBeTemporary else { throw failure }
         let (since, how) = lost ?? (Clock.monotonic, failure)
@@ -69,6 +71,8 @@ extension Failure {
   fileprivate var mayBeTemporary: Bool {
     switch self {
     case .daemonGone, .notRunning, .tooManyClients, .timeout, .noAccess, .rejected(.noSuchProperty): true
+    // The daemon ends a recording that is read too slowly, and those of a device that is reconfigured.
+    case .rejected(.deviceError(_, ErrorCode.tooSlow.rawValue, _)), .rejected(.deviceError(_, ErrorCode.removed.rawValue, _)): true
     default: false
     }
   }

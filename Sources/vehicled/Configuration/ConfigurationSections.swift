@@ -57,13 +57,16 @@ extension ConfigurationCheck {
 
   private mutating func sections(_ section: Section, in file: TOML.Table, of kind: Kind, _ names: [String]) -> [SharedSection] {
     let form = "[\(section.name).NAME]"
-    for entry in file.entries where entry.key != section.name {
+    // Several kinds can share a folder.
+    let known = kinds.flatMap(\.sections).filter { $0.folder == section.folder }.map(\.name)
+    let usage = "write \(known.map { "[\($0).NAME]" }.joined(separator: " or ")) and its keys below it"
+    for entry in file.entries where !known.contains(entry.key) {
       guard problems.count < 1000 else { return [] }
-      let remedy = nearest(to: entry.key, among: [section.name]).map { "did you mean \($0)?" } ?? "write \(form) and its keys below it"
+      let remedy = nearest(to: entry.key, among: known).map { "did you mean \($0)?" } ?? usage
       if case .table = entry.value.content {
-        report(entry.location, "unknown section \(quoted(entry.key)); \(remedy)")
+        reportOnce(entry.location, "unknown section \(quoted(entry.key)); \(remedy)")
       } else {
-        report(entry.location, "key \(quoted(entry.key)) is outside a section; write \(form) and its keys below it")
+        reportOnce(entry.location, "key \(quoted(entry.key)) is outside a section; \(usage)")
       }
     }
     guard let entry = file[section.name], let tables = self.section(entry, form: form) else { return [] }

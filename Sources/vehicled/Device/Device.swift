@@ -152,7 +152,7 @@ import Protocols
       if port.name == .main { handleLeaseLoss("the link is down: \(reason)") }
     case (_, .up):
       log.linkCameUp(port.name, port.url.readable)
-      monitor.linkCameUp(port.name)
+      monitor.linkCameUp(port.name, onlyReceives: port.role.onlyReceives)
     case (_, .connecting): break
     }
     observer?.deviceLinkChanged(port)

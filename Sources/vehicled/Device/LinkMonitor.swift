@@ -116,8 +116,9 @@ import Varlink
     }
   }
 
-  func linkCameUp(_ link: LinkName) {
-    openings[link] = Opening(at: Clock.monotonic())
+  /// `onlyReceives`: whether the daemon sends nothing on which received messages depend. Such a link has no opening.
+  func linkCameUp(_ link: LinkName, onlyReceives: Bool = false) {
+    openings[link] = onlyReceives ? nil : Opening(at: Clock.monotonic())
     countUnfilledOpenings()
     recordState(link, "up")
   }

@@ -2,4 +2,4 @@
 
 import Protocols
 
-let registry: [Kind] = [.obd, .longboard, .rcCar, .mirror, .health, .heartRate, .footPod, .position, .weather, .toy]
+let registry: [Kind] = [.obd, .can, .longboard, .rcCar, .mirror, .health, .heartRate, .footPod, .position, .weather, .toy]

@@ -148,5 +148,18 @@ import Varlink
 
 extension Device {
   /// The first line of a recording of this device that starts now.
-  var recordingHeader: Recording.Header { Recording.Header(kind: kind, device: name, date: Clock.isoTime()) }
+  var recordingHeader: Recording.Header {
+    Recording.Header(kind: kind, device: name, date: Clock.isoTime(), frames: ports.first.flatMap(Self.frames))
+  }
+
+  /// How the messages of a link contain frames of a CAN bus; nil if they contain none.
+  private static func frames(of port: LinkSupervisor) -> String? {
+    switch port.url {
+    case .slcan: Recording.slcan
+    case .can: Recording.socketCAN
+    // Whatever the recording contains, the link passes on lines of slcan.
+    case .replay: port.role.onlyReceives && port.role.schemes.contains("slcan") ? Recording.slcan : nil
+    default: nil
+    }
+  }
 }

@@ -80,7 +80,8 @@ struct LinkOpener {
     case .serial(let path, let baud): ChannelLink.serial(path: path, baud: baud, owner: owner)
     case .can(let interface): CANLink(interface: interface, owner: owner)
     case .slcan(let carrier): open(carrier, for: owner, as: role)
-    case .replay(let path, let speed): ReplayLink(path: path, speed: speed, disk: disk, owner: owner)
+    case .replay(let path, let speed):
+      ReplayLink(path: path, speed: speed, disk: disk, onlyReceives: role.onlyReceives, owner: owner)
     case .listening(let host, let port, let network):
       ListeningLink(host: host, port: port, network: network, disk: disk, owner: owner)
     case .ble(let target):

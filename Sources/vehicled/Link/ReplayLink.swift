@@ -1,5 +1,6 @@
 // Replays a recording as if it were the peer: when the daemon sends a recorded message, the recorded replies follow after their
-// original delays, divided by `speed`. A message that is not in the rest of the recording gets no reply.
+// original delays, divided by `speed`. A message that is not in the rest of the recording gets no reply. For a device that only receives,
+// the recorded messages follow each other.
 
 import Protocols
 import ServiceRuntime
@@ -10,6 +11,8 @@ import Varlink
   private let speed: Double
   /// How long after the end of the recording the link still accepts messages without a recorded reply.
   private let grace: Nanoseconds
+  /// Whether the daemon only receives, so that sent messages are omitted.
+  private let onlyReceives: Bool
   /// The rest of the recording. `t` is the recorded time in ns.
   private var lines: ArraySlice<(t: Int64, direction: Recording.Direction, bytes: [UInt8])> = []
   /// The monotonic time that corresponds to time 0 of the recording.
@@ -19,8 +22,10 @@ import Varlink
   private nonisolated static let maxFileSize = 96 << 20
 
   /// Starts reading a recording. The default of `grace` is longer than any timeout of a protocol state machine.
-  init(path: String, speed: Double, disk: Disk, grace: Nanoseconds = 15 * .second, owner: any LinkOwner) {
-    (self.speed, self.grace, self.owner) = (speed, grace, owner)
+  init(
+    path: String, speed: Double, disk: Disk, grace: Nanoseconds = 15 * .second, onlyReceives: Bool = false, owner: any LinkOwner
+  ) {
+    (self.speed, self.grace, self.onlyReceives, self.owner) = (speed, grace, onlyReceives, owner)
     disk.read { () throws(ValueError) in
       try Recording(parsing: Files.read(path, limit: Self.maxFileSize))
     } then: { [weak self] result in
@@ -51,7 +56,10 @@ import Varlink
 
   private func begin(_ recording: Recording) {
     guard let owner else { return }
-    lines = recording.lines.compactMap { line in line.bytes.map { (line.t, line.dir, $0) } }[...]
+    lines =
+      recording.lines.compactMap { line in
+        onlyReceives && line.dir == .sent ? nil : recording.replayBytes(of: line).map { (line.t, line.dir, $0) }
+      }[...]
     // The first recorded time may be greater than 0.
     offset = Clock.monotonic() - scaled(lines.first?.t ?? 0)
     owner.linkCameUp(maximumSend: nil)
@@ -68,6 +76,7 @@ import Varlink
       lines.removeFirst()
       owner?.linkReceived(next.bytes)
     }
+    if onlyReceives, lines.isEmpty { return end("the recording has ended") }
     schedule()
   }
 

@@ -139,7 +139,7 @@ extension CustomSignal {
     return .extended(target: target, tester: tester)
   }
 
-  private static func range(_ options: [String: Value], _ type: ValueType, _ problems: inout [OptionError]) -> ClosedRange<Double>? {
+  static func range(_ options: [String: Value], _ type: ValueType, _ problems: inout [OptionError]) -> ClosedRange<Double>? {
     let (low, high) = (options["min"]?.number, options["max"]?.number)
     guard low != nil || high != nil else { return nil }
     if type == .bool || type == .string {
@@ -154,7 +154,7 @@ extension CustomSignal {
   }
 
   /// Parses `NUMBER: TEXT`.
-  private static func labels(_ value: Value?, _ type: ValueType, _ problems: inout [OptionError]) -> [Int: String] {
+  static func labels(_ value: Value?, _ type: ValueType, _ problems: inout [OptionError]) -> [Int: String] {
     guard case .list(let entries)? = value else {
       if type == .string { problems.append(OptionError("type", "a string needs labels; add labels = [\"1: park\", \"2: reverse\"]")) }
       return [:]
@@ -177,7 +177,7 @@ extension CustomSignal {
     return labels
   }
 
-  private static func check(_ key: String, _ text: String?, maxLength: Int, _ problems: inout [OptionError]) {
+  static func check(_ key: String, _ text: String?, maxLength: Int, _ problems: inout [OptionError]) {
     guard let text else { return }
     let isUnprintable = text.unicodeScalars.contains {
       [.control, .format, .lineSeparator, .paragraphSeparator, .surrogate].contains($0.properties.generalCategory)

@@ -1,6 +1,6 @@
 // Opens the channel of a slcan adapter: closes it, asks for the version, sets the bit rate if one is configured, and opens it. Without a
 // configured bit rate, the adapter keeps its own, so that no rate is ever tried on a live bus. Adapters that acknowledge nothing are given
-// a moment for each command.
+// a moment for each command. An adapter that rejects listening only is not opened otherwise: it would acknowledge frames.
 
 struct SLCANOpening: Sendable {
   private enum Step: Sendable { case close, version, bitRate, open }
@@ -19,13 +19,15 @@ struct SLCANOpening: Sendable {
 
   /// The configured bit rate in bit/s.
   private let bitRate: Int?
+  private let listensOnly: Bool
   private var step = Step.close
   /// The end of the wait for a reply; nil if the next command can be sent.
   private(set) var deadline: Instant?
   /// The version of the adapter, as text.
   private(set) var version: String?
 
-  init(bitRate: Int?) { self.bitRate = bitRate }
+  /// `listensOnly`: whether the adapter neither sends nor acknowledges frames.
+  init(bitRate: Int?, listensOnly: Bool = false) { (self.bitRate, self.listensOnly) = (bitRate, listensOnly) }
 
   /// The next command, and records that it is sent now.
   mutating func next(at now: Instant) -> [UInt8] {
@@ -35,7 +37,7 @@ struct SLCANOpening: Sendable {
     case .close: return [carriageReturn] + SLCAN.close
     case .version: return SLCAN.version
     case .bitRate: return bitRate.flatMap(SLCAN.setBitRate) ?? []
-    case .open: return SLCAN.open
+    case .open: return listensOnly ? SLCAN.listen : SLCAN.open
     }
   }
 
@@ -51,8 +53,11 @@ struct SLCANOpening: Sendable {
       case .bitRate:
         return .failed("the CAN adapter rejects the bit rate; check bit-rate, and reconnect the adapter")
       case .open:
-        let remedy = bitRate == nil ? "set bit-rate for this device (500000 in most cars)" : "reconnect the adapter"
-        return .failed("the CAN adapter does not open its channel; \(remedy)")
+        if bitRate == nil {
+          return .failed("the CAN adapter does not open its channel; set bit-rate for this device (500000 in most cars)")
+        }
+        guard listensOnly else { return .failed("the CAN adapter does not open its channel; reconnect the adapter") }
+        return .failed("the CAN adapter rejects listening only (command L); reconnect it, update its firmware, or use another adapter")
       case .close, .version: return advance()
       }
     case .frame, .queued, .status: return nil

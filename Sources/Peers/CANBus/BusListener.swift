@@ -1,0 +1,150 @@
+// A simulated CAN adapter that speaks slcan, on a bus whose nodes send what a recording or a plan contains. A channel with another bit rate
+// than that of the bus receives nothing but errors. Source: Lawicel CAN232 manual.
+
+import Protocols
+
+/// Frames with their times since the start, in order, which are sent once or repeatedly.
+public struct BusTraffic: Sendable {
+  let frames: [(time: Nanoseconds, frame: CANFrame)]
+  /// The time after which the frames begin again; nil: they are sent once.
+  let period: Nanoseconds?
+
+  /// Traffic of these frames; their times must not decrease. `period` is at least the time of the last frame, and more than 0.
+  package init(_ frames: [(time: Nanoseconds, frame: CANFrame)], period: Nanoseconds?) {
+    self.frames = frames
+    self.period = period.map { max($0, (frames.last?.time ?? 0) + .microsecond) }
+  }
+}
+
+/// A simulated slcan adapter that only passes on the frames of other nodes.
+public struct BusListener: Machine {
+  public enum Fault: String, CaseIterable, Sendable {
+    case rejectsListening = "rejects-listening"
+    case noTraffic = "no-traffic"
+
+    public var help: String {
+      switch self {
+      case .rejectsListening: "reject the command L, which opens the channel for listening only"
+      case .noTraffic: "send no frames: the bus is silent"
+      }
+    }
+  }
+
+  public let schema = Schema()
+  private let traffic: BusTraffic
+  /// The digit of the bus's bit rate.
+  private let bitRate: UInt8
+  private let faults: [Fault]
+  private var sendQueue = SendQueue(baud: nil)
+  private var inputLine: [UInt8] = []
+  private var isOpen = false
+  /// The bit rate that the client has set.
+  private var clientBitRate: UInt8?
+  /// When the first frame was or is sent.
+  private var origin: Instant = 0
+  private var next = 0
+
+  private static let (maxLineLength, maxQueuedBytes) = (64, 262_144)
+  private static let bell: UInt8 = 7
+
+  /// Creates an adapter on a bus with this bit rate in bit/s, which must be one of slcan's. The traffic begins when the channel is opened.
+  package init(_ traffic: BusTraffic, bitRate: Int = 500_000, faults: [Fault] = []) {
+    (self.traffic, self.faults) = (traffic, faults)
+    self.bitRate = UInt8(ascii: "0") + UInt8(SLCAN.bitRates.firstIndex(of: bitRate) ?? 6)
+  }
+
+  /// The time of the next frame; nil if none follows.
+  private var nextDue: Instant? {
+    guard isOpen, next < traffic.frames.count, receives, !faults.contains(.noTraffic) else { return nil }
+    return origin &+ traffic.frames[next].time
+  }
+
+  private var receives: Bool { (clientBitRate ?? bitRate) == bitRate }
+
+  public var nextWake: Instant? { [sendQueue.nextDue, nextDue].compactMap { $0 }.min() }
+
+  public mutating func handle(_ input: Input, at now: Instant, _ effects: inout Effects) {
+    switch input {
+    case .linkChanged(.main, _):
+      sendQueue.reset(at: now)
+      (inputLine, isOpen) = ([], false)
+    case .received(.main, let bytes): for byte in bytes { receive(byte, at: now) }
+    case .sent(let id, let failure):
+      sendQueue.sent(id)
+      if failure != nil { sendQueue.clear(at: now) }
+    case .perform(let id, _):
+      effects.append(.complete(id, .failure(.refused(code: .notSupported, "a simulated adapter takes no commands"))))
+    case .stopping: effects.append(.stopped)
+    default: break
+    }
+    play(at: now)
+    sendQueue.flush(at: now, &effects)
+  }
+
+  private mutating func play(at now: Instant) {
+    var text: [UInt8] = []
+    while let due = nextDue, due <= now {
+      if sendQueue.queuedBytes + text.count < Self.maxQueuedBytes { SLCAN.append(traffic.frames[next].frame, to: &text) }
+      next += 1
+      if next == traffic.frames.count, let period = traffic.period { (next, origin) = (0, origin &+ period) }
+    }
+    sendQueue.add(text, at: now)
+  }
+
+  private mutating func receive(_ byte: UInt8, at now: Instant) {
+    guard byte == carriageReturn else {
+      if inputLine.count < Self.maxLineLength { inputLine.append(byte) }
+      return
+    }
+    sendQueue.add(run(inputLine, at: now), at: now)
+    inputLine.removeAll(keepingCapacity: true)
+  }
+
+  /// Runs a command, and returns its reply.
+  private mutating func run(_ line: [UInt8], at now: Instant) -> [UInt8] {
+    let (accepted, rejected): ([UInt8], [UInt8]) = ([carriageReturn], [Self.bell])
+    switch line.first {
+    case nil: return accepted
+    case UInt8(ascii: "C"):
+      defer { isOpen = false }
+      return isOpen ? accepted : rejected
+    case UInt8(ascii: "S"):
+      guard !isOpen, line.count == 2, (0x30...0x38).contains(line[1]) else { return rejected }
+      clientBitRate = line[1]
+      return accepted
+    case UInt8(ascii: "L") where faults.contains(.rejectsListening): return rejected
+    case UInt8(ascii: "O"), UInt8(ascii: "L"):
+      guard !isOpen else { return rejected }
+      (isOpen, origin, next) = (true, now, 0)
+      return accepted
+    case UInt8(ascii: "V"): return Array("V1013\r".utf8)
+    case UInt8(ascii: "N"): return Array("NA123\r".utf8)
+    case UInt8(ascii: "F"): return isOpen ? Array((receives ? "F00\r" : "F80\r").utf8) : rejected
+    default: return rejected
+    }
+  }
+}
+
+extension BusTraffic {
+  /// The received frames of a log of can-utils (candump -L); throws with the number of an invalid line.
+  public init(log: [UInt8], repeats: Bool) throws(ValueError) {
+    var frames: [(time: Nanoseconds, frame: CANFrame)] = []
+    var first: Int64?
+    for (number, line) in log.split(whereSeparator: isLineEnd).enumerated() {
+      guard let parsed = CandumpLine(line) else {
+        throw ValueError("line \(number + 1): not a line of candump -L, such as (1436509052.249713) can0 7E0#0322010100000000")
+      }
+      first = first ?? parsed.time
+      // Clocks can be set while a log is written.
+      let time = max((parsed.time - (first ?? 0)) * .microsecond, frames.last?.time ?? 0)
+      if !parsed.isSent { frames.append((time, parsed.frame)) }
+    }
+    guard let last = frames.last else { throw ValueError("the log has no received frames") }
+    self.init(frames, period: repeats ? last.time + 10 * .millisecond : nil)
+  }
+
+  /// The same frames, sent once or repeatedly.
+  public func repeated(_ repeats: Bool) -> BusTraffic {
+    BusTraffic(frames, period: repeats ? period ?? (frames.last?.time ?? 0) + 10 * .millisecond : nil)
+  }
+}

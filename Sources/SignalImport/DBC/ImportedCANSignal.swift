@@ -1,0 +1,109 @@
+// A signal imported from a DBC file, with the keys of its configuration section, and the text of the section in TOML.
+
+import Protocols
+
+struct ImportedCANSignal: Sendable, Equatable {
+  var name = ""
+  private let identifier: String
+  private let bits: String
+  private let conditions: [String]
+  private let isFloat: Bool
+  private let factor: Double
+  private let offset: Double
+  private let type: ValueType
+  private let labels: [String]
+  private let unit: String?
+  private let minimum: Double?
+  private let maximum: Double?
+  private let cycleTime: Double?
+  private let help: String
+
+  private static let maxLabels = 200
+
+  init(_ signal: DBCSignal, of message: DBCMessage, conditions: [CANCondition]) throws(ValueError) {
+    guard signal.factor != 0 else { throw ValueError("the factor is 0; correct it") }
+    guard signal.labels.count <= Self.maxLabels else {
+      throw ValueError("more than \(Self.maxLabels) texts for its values; remove its VAL_ statement")
+    }
+    identifier = message.identifier.text
+    bits = signal.field.text
+    self.conditions = conditions.map(\.text)
+    (isFloat, factor, offset) = (signal.isFloat, signal.factor, signal.offset)
+    let isPlain = factor == 1 && offset == 0 && !isFloat
+    unit = DBCUnits.unit(signal.unit)
+    var texts: [String] = []
+    var seen: Set<Int> = []
+    for (value, label) in signal.labels {
+      let text = visible(label, limit: 64)
+      if !text.isEmpty, seen.insert(value).inserted { texts.append("\(value): \(text)") }
+    }
+    labels = texts
+    // Texts for the smallest values are those of an enumeration; texts for the largest ones only say that there is no value.
+    let isEnumeration = isPlain && unit == nil && (seen.contains(0) || seen.contains(1))
+    if isEnumeration {
+      type = .string
+    } else if isPlain, unit == nil, signal.field.length == 1, labels.isEmpty {
+      type = .bool
+    } else {
+      let isWhole = factor.rounded() == factor && offset.rounded() == offset && abs(factor) < 0x1p53 && abs(offset) < 0x1p53
+      type = isWhole && !isFloat && (signal.field.length < 64 || signal.field.isSigned) ? .int : .float
+    }
+    // A minimum of 0 with a maximum of 0 means that there is no range. Limits that the bits cannot exceed are not needed.
+    let ends = [signal.field.range.lowerBound, signal.field.range.upperBound].map { $0 * signal.factor + signal.offset }.sorted()
+    let hasRange = signal.minimum < signal.maximum && type != .bool && type != .string
+    minimum = hasRange && (isFloat || signal.minimum > ends[0]) ? signal.minimum : nil
+    maximum = hasRange && (isFloat || signal.maximum < ends[1]) ? signal.maximum : nil
+    cycleTime = message.cycleTime.flatMap { $0 >= 1 ? min($0, 3_600_000) : nil }
+    let comment = visible((signal.comment ?? "").split(whereSeparator: \.isWhitespace).joined(separator: " "), limit: 200)
+    help = comment.isEmpty ? visible("\(signal.fullName) of \(message.fullName)", limit: 200) : comment
+  }
+
+  /// The section as the configuration parser would return it.
+  var section: Setup.Subsection {
+    var options: [String: Value] = [
+      "can-id": .string(identifier), "bits": .string(bits), "encoding": .string(isFloat ? "float" : "integer"), "factor": .float(factor),
+      "offset": .float(offset), "type": .string(type.rawValue), "retained": .bool(false), "help": .string(help),
+    ]
+    if !conditions.isEmpty { options["when"] = .list(conditions) }
+    if !labels.isEmpty { options["labels"] = .list(labels) }
+    if let unit { options["unit"] = .string(unit) }
+    for (key, number) in [("min", minimum), ("max", maximum), ("cycle-time", cycleTime)] {
+      if let number { options[key] = .float(number) }
+    }
+    return Setup.Subsection(name, options)
+  }
+
+  var lines: [String] {
+    var lines = ["[can-signal.\(name)]", "can-id = \(quoted(identifier))", "bits = \(quoted(bits))"]
+    if !conditions.isEmpty { lines.append("when = \(Self.list(conditions))") }
+    if isFloat { lines.append("encoding = \"float\"") }
+    if factor != 1 { lines.append("factor = \(Value.text(factor))") }
+    if offset != 0 { lines.append("offset = \(Value.text(offset))") }
+    if type != .float { lines.append("type = \(quoted(type.rawValue))") }
+    if !labels.isEmpty { lines.append("labels = \(Self.list(labels))") }
+    if let unit { lines.append("unit = \(quoted(unit))") }
+    if let minimum { lines.append("min = \(Value.text(minimum))") }
+    if let maximum { lines.append("max = \(Value.text(maximum))") }
+    if let cycleTime { lines.append("cycle-time = \(Value.text(cycleTime))") }
+    lines.append("help = \(quoted(help))")
+    return lines
+  }
+
+  private static func list(_ texts: [String]) -> String { "[" + texts.map(quoted).joined(separator: ", ") + "]" }
+}
+
+/// The units of DBC files as symbols of SI and automotive units.
+enum DBCUnits {
+  private static let spellings: [String: String] = [
+    "1/min": "rpm", "u/min": "rpm", "min-1": "rpm", "min^-1": "rpm", "r/min": "rpm", "kmph": "km/h", "km/hr": "km/h", "m/s^2": "m/s²",
+    "m/s/s": "m/s²", "degree": "°", "degrees": "°", "deg": "°", "deg/s": "°/s", "celsius": "°C", "degree c": "°C", "percent": "%",
+    "pct": "%", "ohm": "Ω", "kohm": "kΩ", "ampere": "A", "amp": "A", "seconds": "s", "n·m": "Nm", "n.m": "Nm", "n-m": "Nm", "unitless": "",
+    "-": "", "bit": "", "none": "",
+  ]
+
+  static func unit(_ text: String) -> String? {
+    let trimmed = visible(text.split(whereSeparator: \.isWhitespace).joined(separator: " "), limit: 16)
+    guard let unit = spellings[trimmed.lowercased()] ?? TorqueTable.unit(trimmed), !unit.isEmpty else { return nil }
+    return unit
+  }
+}

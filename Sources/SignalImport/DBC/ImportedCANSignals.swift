@@ -1,0 +1,124 @@
+// Converts a DBC file to a file for signals.d, with sections for devices of kind can. Each signal must pass the validation of the
+// configuration. The input is untrusted: all text in the result is bounded and escaped.
+
+import Protocols
+
+public struct ImportedCANSignals: ImportResult {
+  /// The maximum size of the result, in bytes. A configuration file may have 1 MiB, including its header comment and device names.
+  private static let maxResultSize = 900_000
+  public static let emptyMessage = "no signals found; check that the file has BO_ and SG_ statements"
+
+  private(set) var signals: [ImportedCANSignal] = []
+  public private(set) var remarks = ImportRemarks()
+  private var names = UniqueNames(reserved: CANSignalRules.reservedNames)
+  private var size = 0
+
+  public var count: Int { signals.count }
+
+  /// Whether a file is a DBC file, by its first word.
+  public static func isDBC(_ bytes: [UInt8]) -> Bool { DBCFile.isDBC(Self.text(bytes)) }
+
+  /// Parses a file.
+  public init(_ bytes: [UInt8]) throws(ValueError) {
+    guard bytes.count <= ImportedSignals.maxFileSize else { throw ValueError("file larger than 8 MiB; check that it is the right file") }
+    let file = DBCFile(Self.text(bytes))
+    for error in file.errors { remarks.skip("line \(error.line)", error.message) }
+    if file.isAbandoned { remarks.note("file", "more than \(file.errors.count - 1) mistakes: the rest of the file was not read") }
+    let ambiguous = Dictionary(grouping: file.messages.flatMap(\.signals).map(\.fullName), by: \.self).filter { $1.count > 1 }
+    for message in file.messages { add(message) { ambiguous[$0] != nil } }
+  }
+
+  /// The bytes without a byte order mark.
+  private static func text(_ bytes: [UInt8]) -> [UInt8] {
+    let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    return bytes.starts(with: byteOrderMark) ? Array(bytes.dropFirst(byteOrderMark.count)) : bytes
+  }
+
+  /// Adds the signals of a message. `isAmbiguous`: whether several messages have a signal of this name.
+  private mutating func add(_ message: DBCMessage, _ isAmbiguous: (String) -> Bool) {
+    if message.length > CANFrame.maxCount {
+      remarks.note("line \(message.line) (\(visible(message.name, limit: 64)))", "CAN FD, or several frames: only 8 bytes are read")
+    }
+    let multiplexing = DBCMultiplexing(message)
+    for signal in message.signals {
+      let place = "line \(signal.line) (\(visible(signal.fullName, limit: 64)))"
+      do throws(ValueError) {
+        var imported = try ImportedCANSignal(signal, of: message, conditions: try multiplexing.conditions(of: signal))
+        let id = isAmbiguous(signal.fullName) ? "\(message.fullName)-\(signal.fullName)" : signal.fullName
+        imported.name = names.name(from: id, splitsWords: true)
+        let problems = CANSignalRules.problems(of: imported.section)
+        guard problems.isEmpty else {
+          throw ValueError(problems.map { ($0.option.map { "\($0): " } ?? "") + $0.message }.joined(separator: "; "))
+        }
+        size += imported.lines.reduce(60) { $0 + $1.utf8.count + 1 }
+        guard size <= Self.maxResultSize else { throw ValueError("the file would be too long for the configuration; split it in two") }
+        names.insert(imported.name)
+        signals.append(imported)
+      } catch {
+        remarks.skip(place, error.description)
+      }
+    }
+  }
+
+  public func file(from source: String, device: String? = nil) -> String {
+    var lines = [
+      "# Signals imported by vehiclectl import from \(visible(source, limit: 200)).",
+      "# Put this file into signals.d beside vehicled.toml, then run: vehicled --check-config, and vehiclectl reload.",
+      "# Remove the sections that you do not need. Values outside of min and max are absent.",
+    ]
+    for signal in signals {
+      lines.append("")
+      lines += signal.lines
+      if let device { lines.append("devices = [\"\(device)\"]") }
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+}
+
+/// Which signals a frame of a message contains.
+struct DBCMultiplexing {
+  private let signals: [String: DBCSignal]
+  /// The multiplexers that select signals, if they are not named.
+  private let selectors: [DBCSignal]
+  private static let maxDepth = 8
+
+  init(_ message: DBCMessage) {
+    signals = Dictionary(message.signals.map { ($0.name, $0) }) { first, _ in first }
+    selectors = message.signals.filter { $0.multiplexing == .selector }
+  }
+
+  /// The conditions on multiplexers that a frame must meet to contain a signal. A multiplexer can itself depend on another one.
+  func conditions(of signal: DBCSignal) throws(ValueError) -> [CANCondition] {
+    var (conditions, current): ([CANCondition], DBCSignal) = ([], signal)
+    while let (selector, ranges) = try selection(of: current) {
+      guard conditions.count < Self.maxDepth else { throw ValueError("its multiplexers select each other; correct SG_MUL_VAL_") }
+      conditions.append(CANCondition(selector.field, ranges))
+      current = selector
+    }
+    return conditions
+  }
+
+  private func selection(of signal: DBCSignal) throws(ValueError) -> (DBCSignal, [ClosedRange<UInt64>])? {
+    if let (name, ranges) = signal.selection {
+      guard let selector = signals[name], !ranges.isEmpty else {
+        throw ValueError("its multiplexer \(visible(name, limit: 40)) is not in the message; correct SG_MUL_VAL_")
+      }
+      return (selector, ranges)
+    }
+    guard case .selected(let value, _) = signal.multiplexing else { return nil }
+    guard selectors.count == 1 else {
+      let found = selectors.isEmpty ? "no multiplexer" : "several multiplexers"
+      throw ValueError("the message has \(found); mark one with M, or add SG_MUL_VAL_")
+    }
+    return (selectors[0], [value...value])
+  }
+}
+
+extension DBCSignal {
+  /// The name without the limit of 32 characters.
+  var fullName: String { longName ?? name }
+}
+
+extension DBCMessage {
+  var fullName: String { longName ?? name }
+}

@@ -1,0 +1,83 @@
+// `vehiclesim can`: options of the simulated CAN adapter on a bus with cyclic messages.
+
+import ArgumentParser
+import Peers
+import Protocols
+import ServiceRuntime
+
+struct BusSimulation: Simulation {
+  static let configuration = CommandConfiguration(
+    commandName: "can",
+    abstract: "Simulate a CAN adapter on a bus with cyclic messages.",
+    discussion: """
+      The adapter speaks slcan. Without --log, the messages are those of a car that accelerates and brakes; vehiclesim dbc prints their \
+      DBC file. The messages begin when a client opens the channel.
+
+      Faults (--fault, repeatable):
+
+      \(helpTable(BusListener.Fault.allCases.map { ($0.rawValue, $0.help) }))
+
+      Examples:
+        vehiclesim can --on slcan:tcp:127.0.0.1:3333
+        vehiclesim can --on slcan:pty --log drive.log --once
+      """)
+
+  @OptionGroup var options: PeerOptions
+
+  @Option(help: ArgumentHelp("Send the received frames of this log of can-utils (candump -L), at its pace.", valueName: "file"))
+  var log: String?
+
+  @Flag(help: "Send the frames once; otherwise they are repeated.")
+  var once = false
+
+  @Option(help: ArgumentHelp("Set the bit rate of the bus in bit/s. A client with another one receives nothing.", valueName: "n"))
+  var bitRate = 500_000
+
+  @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "name"))
+  var fault: [BusListener.Fault] = []
+
+  static var gatt: PeripheralDescription { PeripheralDescription(profiles: [], names: [], isStream: false) }
+  static var defaultName: String { "CAN adapter" }
+  var instant: Bool { false }
+
+  private static let maxLogSize = 64 << 20
+
+  func validate() throws {
+    guard case .slcan = options.on else { throw ValidationError("a CAN adapter needs --on slcan:pty or --on slcan:tcp:HOST:PORT") }
+    guard SLCAN.bitRates.contains(bitRate) else {
+      let rates = SLCAN.bitRates.map { "\($0)" }.joined(separator: ", ")
+      throw ValidationError("--bit-rate \(bitRate) is not a rate of slcan: choose one of \(rates)")
+    }
+  }
+
+  func machine(number: UInt64, start: Instant) -> BusListener { BusListener(.demo, bitRate: bitRate, faults: fault) }
+
+  func run() throws {
+    guard case .slcan(let endpoint) = options.on else { return }
+    let traffic = try log.map(traffic) ?? BusTraffic.demo.repeated(!once)
+    try serve(on: endpoint, log: ActivityLog(options, scheme: "slcan:")) { _, _ in
+      BusListener(traffic, bitRate: bitRate, faults: fault)
+    }
+  }
+
+  private func traffic(_ path: String) throws -> BusTraffic {
+    let bytes: [UInt8]
+    do throws(FileError) { bytes = try Files.contents(of: path, limit: Self.maxLogSize) } catch {
+      throw SimulatorError("cannot read \(path)", errno: error.code)
+    }
+    do throws(ValueError) { return try BusTraffic(log: bytes, repeats: !once) } catch {
+      throw SimulatorError("cannot use \(path): \(error.description)")
+    }
+  }
+}
+
+extension BusListener.Fault: ExpressibleByArgument {}
+
+/// `vehiclesim dbc`: the definition of the simulated messages.
+struct DBCOutput: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "dbc", abstract: "Print a DBC file with the messages of vehiclesim can.",
+    discussion: "Example:\n  vehiclesim dbc > car.dbc && vehiclectl import car.dbc --output /etc/vehicled/signals.d/car.toml")
+
+  func run() { Console.write(BusTraffic.demoDBC) }
+}

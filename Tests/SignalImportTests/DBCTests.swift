@@ -1,0 +1,184 @@
+// DBC files: the imported signals, mistakes with their lines, and hostile input.
+
+import Testing
+
+@testable import Peers
+@testable import Protocols
+@testable import SignalImport
+
+@Suite struct DBCTests {
+  private func read(_ text: String) throws -> ImportedCANSignals { try ImportedCANSignals(Array(text.utf8)) }
+
+  private static let start = """
+    VERSION "1"
+    NS_ :
+    \tCM_
+    \tBA_DEF_
+    \tVAL_
+    BS_:
+    BU_: A B
+
+    """
+
+  /// A file with one message of eight bytes.
+  private func file(_ signals: String, _ rest: String = "") -> String { Self.start + "BO_ 1001 Msg: 8 A\n" + signals + "\n" + rest + "\n" }
+
+  private func section(_ signal: String, _ rest: String = "") throws -> Setup.Subsection? {
+    try read(file(signal, rest)).signals.first?.section
+  }
+
+  @Test func `a signal becomes a section`() throws {
+    let found = try read(
+      file(
+        " SG_ BatteryTemp_1 : 16|12@1- (0.5,-40) [-40|100] \"degC\" B",
+        """
+        CM_ SG_ 1001 BatteryTemp_1 "Temperature
+        of \\"cell\\" 1";
+        BA_DEF_ BO_ "GenMsgCycleTime" INT 0 65535;
+        BA_DEF_DEF_ "GenMsgCycleTime" 200;
+        BA_ "GenMsgCycleTime" BO_ 1001 100;
+        VAL_ 1001 BatteryTemp_1 2047 "sensor fault" ;
+        """))
+    #expect(found.skipped.isEmpty && found.notes.isEmpty, "\(found.skipped)")
+    #expect(
+      found.file(from: "a b.dbc", device: "bus").split(separator: "\n").dropFirst(3).joined(separator: "\n") == """
+        [can-signal.battery-temp-1]
+        can-id = "3E9"
+        bits = "16|12@1-"
+        factor = 0.5
+        offset = -40
+        labels = ["2047: sensor fault"]
+        unit = "°C"
+        min = -40
+        max = 100
+        cycle-time = 100
+        help = "Temperature of \\"cell\\" 1"
+        devices = ["bus"]
+        """)
+  }
+
+  @Test func `types follow from the conversion and the texts of values`() throws {
+    let type = { (signal: String, rest: String) in try section(signal, rest)?.options["type"] }
+    #expect(try type(" SG_ A : 0|1@1+ (1,0) [0|1] \"\" B", "") == .string("bool"))
+    #expect(try type(" SG_ A : 0|8@1+ (2,0) [0|1] \"\" B", "") == .string("int"))
+    #expect(try type(" SG_ A : 0|8@1+ (0.1,0) [0|1] \"\" B", "") == .string("float"))
+    #expect(try type(" SG_ A : 0|64@1+ (1,0) [0|1] \"\" B", "") == .string("float"))
+    #expect(try type(" SG_ A : 0|3@1+ (1,0) [0|7] \"\" B", "VAL_ 1001 A 0 \"Park\" 1 \"Drive\" ;") == .string("string"))
+    #expect(try type(" SG_ A : 0|8@1+ (1,0) [0|255] \"\" B", "VAL_ 1001 A 255 \"SNA\" ;") == .string("int"))
+    let float = try section(" SG_ A : 0|32@1- (1,0) [0|0] \"V\" B", "SIG_VALTYPE_ 1001 A : 1;")
+    #expect(float?.options["encoding"] == .string("float") && float?.options["min"] == nil)
+  }
+
+  @Test func `limits that the bits cannot exceed are left out`() throws {
+    let limits = { (range: String) in
+      let options = try section(" SG_ A : 0|8@1+ (0.5,-10) [\(range)] \"V\" B")?.options
+      return [options?["min"]?.number, options?["max"]?.number]
+    }
+    #expect(try limits("0|0") == [nil, nil] && limits("-10|117.5") == [nil, nil] && limits("-5|200") == [-5, nil])
+    #expect(try limits("5|1") == [nil, nil] && limits("-100|100") == [nil, 100])
+  }
+
+  @Test func `identifiers of 29 bits, and signals of several messages with the same name`() throws {
+    let text =
+      Self.start
+      + "BO_ 2566843904 One: 8 A\n SG_ Speed : 0|8@1+ (1,0) [0|0] \"kph\" B\n SG_ Frames : 8|8@1+ (1,0) [0|0] \"\" B\n"
+      + "BO_ 100 Two: 8 A\n SG_ Speed : 0|8@1+ (1,0) [0|0] \"km/h\" B\n SG_ speed : 8|8@1+ (1,0) [0|0] \"\" B\n"
+    let found = try read(text)
+    #expect(found.signals.map(\.name) == ["one-speed", "own-frames", "two-speed", "speed"])
+    #expect(found.signals.map { $0.section.options["can-id"] } == ["18FEEE00", "18FEEE00", "064", "064"].map { .string($0) })
+    #expect(found.signals[0].section.options["unit"] == .string("km/h"))
+  }
+
+  @Test func `multiplexing becomes conditions, which can depend on each other`() throws {
+    let signals = """
+       SG_ Mux M : 0|4@1+ (1,0) [0|0] "" B
+       SG_ Inner m3M : 8|4@1+ (1,0) [0|0] "" B
+       SG_ Plain m1 : 16|8@1+ (1,0) [0|0] "" B
+       SG_ Deep m0 : 24|8@1+ (1,0) [0|0] "" B
+      """
+    let found = try read(file(signals, "SG_MUL_VAL_ 1001 Deep Inner 0-1, 5-5;\nSG_MUL_VAL_ 1001 Inner Mux 3-3;"))
+    #expect(found.skipped.isEmpty, "\(found.skipped)")
+    let conditions = found.signals.map { $0.section.options["when"] }
+    #expect(
+      conditions == [
+        nil, .list(["0|4@1+: 3"]), .list(["0|4@1+: 1"]), .list(["8|4@1+: 0-1, 5", "0|4@1+: 3"]),
+      ])
+    let loop = try read(file(" SG_ A m0M : 0|4@1+ (1,0) [0|0] \"\" B", "SG_MUL_VAL_ 1001 A A 0-1;"))
+    #expect(loop.count == 0 && loop.skipped.first?.message.hasPrefix("its multiplexers select each other") == true)
+    let none = try read(file(" SG_ A m0 : 0|4@1+ (1,0) [0|0] \"\" B"))
+    #expect(none.skipped.first?.message == "the message has no multiplexer; mark one with M, or add SG_MUL_VAL_")
+  }
+
+  private static let mistakes: [(String, Int, String)] = [
+    ("BO_ 1001 Msg: 8 A\n SG_ A : 0|8@1 (1,0) [0|1] \"\" B", 9, "expected + (unsigned) or - (signed) after the byte order, not ("),
+    ("BO_ 1001 Msg: 8 A\n SG_ A : 60|8@1+ (1,0) [0|1] \"\" B", 9, "A: bits 60|8 are not within the 8 bytes of the message"),
+    ("BO_ 1 M: 2 A\n SG_ A : 16|8@1+ (1,0) [0|1] \"\" B", 9, "A: bits 16|8 are not within the 2 bytes of the message; correct them"),
+    ("BO_ 1 M: 64 A\n SG_ A : 99|8@1+ (1,0) [0|1] \"\" B", 9, "A: bits 99|8 are not within the 8 bytes of the message; only"),
+    ("BO_ 3000 Msg: 8 A", 8, "3000 is not the number of a message; use the identifier"),
+    ("BO_ 1 A: 8 A\nBO_ 1 B: 8 A", 9, "message 1 is already defined; remove one of the two"),
+    (
+      "BO_ 1 A: 8 A\n SG_ A : 0|8@1+ (1,0) [0|1] \"\" B\n SG_ A : 0|8@1+ (1,0) [0|1] \"\" B", 10, "signal A is already defined"
+    ),
+    ("BO_ 1 A 8 A", 8, "expected :, not 8"),
+    ("BO_ 1 A: 8 A\n SG_ A X : 0|8@1+ (1,0) [0|1] \"\" B", 9, "X is not a multiplexer indicator; write M, m0 or m0M before the colon"),
+    ("VAL_ 1 A 0 \"x\" ;\nrubbish here", 9, "not a statement of a DBC file; remove it, or comment it out with //"),
+    ("VAL_ 1 A 0 \"x\"", 9, "expected a value, or ; at the end of the statement, not BO_"),
+    ("SIG_VALTYPE_ 1 A", 9, "expected the type of the value, 0 to 3, not BO_"),
+  ]
+
+  @Test(arguments: mistakes)
+  func `a mistake is reported with its line, and the rest is read`(_ text: String, _ line: Int, _ words: String) throws {
+    let found = try read(Self.start + text + "\nBO_ 99 Last: 8 A\n SG_ Last : 0|8@1+ (1,0) [0|1] \"\" B\n")
+    #expect(found.skipped.map(\.place) == ["line \(line)"] && found.skipped[0].message.hasPrefix(words), "\(found.skipped)")
+    #expect(found.signals.last?.name == "last", "\(found.signals.map(\.name))")
+  }
+
+  @Test func `Latin-1, UTF-8 with a byte order mark, and lines of DOS are read`() throws {
+    let text = file(" SG_ A : 0|8@1+ (0.5,0) [0|0] \"°C\" B").replacing("\n", with: "\r\n")
+    let latin = text.unicodeScalars.map { UInt8($0.value) }
+    #expect(try ImportedCANSignals(latin).signals.first?.section.options["unit"] == .string("°C"))
+    #expect(try ImportedCANSignals([0xEF, 0xBB, 0xBF] + Array(text.utf8)).signals.first?.section.options["unit"] == .string("°C"))
+    #expect(ImportedCANSignals.isDBC(latin) && !ImportedCANSignals.isDBC(Array("{\"commands\": []}".utf8)))
+    #expect(!ImportedCANSignals.isDBC(Array("Name,ShortName,ModeAndPID".utf8)))
+  }
+
+  @Test func `hostile files end with an error, not with the memory`() throws {
+    #expect(throws: ValueError.self) { try ImportedCANSignals([UInt8](repeating: 0x20, count: ImportedSignals.maxFileSize + 1)) }
+    let quotes = try read(Self.start + String(repeating: "\\\"\n", count: 5000))
+    #expect(quotes.count == 0 && quotes.skippedCount <= 501)
+    #expect(try read("BO_ 1 A: 8 A\n" + String(repeating: " SG_ x\n", count: 2000)).notes.first?.message.hasPrefix("more than") == true)
+    let many = try read(
+      Self.start + (0..<2000).map { "BO_ \($0) M\($0): 8 A\n SG_ S\($0) : 0|8@1+ (1,0) [0|0] \"\" B\n" }.joined())
+    #expect(many.count == 2000)
+    #expect(try read("VERSION \"\"\n").failure == "no signals found; check that the file has BO_ and SG_ statements")
+  }
+
+  @Test func `damaged files do not trap the importer, and cut ones give the signals before the cut`() throws {
+    var random = SeededRandom(seed: 5)
+    let whole = Array(BusTraffic.demoDBC.utf8)
+    var imported = 0
+    for _ in 0..<2000 {
+      var bytes = whole
+      for _ in 0...Int.random(in: 0..<6, using: &random) {
+        let at = Int.random(in: 0..<bytes.count, using: &random)
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: bytes[at] = .random(in: 0...255, using: &random)
+        case 1: bytes.remove(at: at)
+        case 2: bytes.removeLast(min(bytes.count - 1, Int.random(in: 0..<40, using: &random)))
+        default: bytes.insert(.random(in: 32...126, using: &random), at: at)
+        }
+      }
+      let found = try ImportedCANSignals(bytes)
+      imported += found.count
+      #expect(found.file(from: "x").utf8.allSatisfy { $0 >= 0x20 || $0 == lineFeed })
+    }
+    #expect(imported > 10_000)
+  }
+
+  @Test func `the demonstration file is imported whole`() throws {
+    let found = try read(BusTraffic.demoDBC)
+    #expect(found.count == 12 && found.skipped.isEmpty && found.notes.isEmpty, "\(found.skipped)")
+    let file = DBCFile(Array(BusTraffic.demoDBC.utf8))
+    #expect(file.messages.map(\.cycleTime) == [10, 50, 100, 1000])
+  }
+}

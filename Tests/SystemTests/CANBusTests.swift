@@ -1,0 +1,64 @@
+// Listening to a simulated bus, end to end: import of a DBC file, values, frames, logs of can-utils.
+
+import Foundation
+import Testing
+
+extension EndToEnd {
+  @Suite("CAN bus") struct CANBusTests {
+    /// Starts a bus, and writes a configuration with the signals of its DBC file.
+    private func bus(_ rig: Rig, _ arguments: String..., on place: String = "slcan:tcp:127.0.0.1:0") throws {
+      let dbc = rig.run("\(Rig.programs)/vehiclesim", ["dbc"])
+      try rig.write(dbc.output, to: "\(rig.directory)/car.dbc")
+      try FileManager.default.createDirectory(atPath: "\(rig.directory)/signals.d", withIntermediateDirectories: true)
+      let imported = rig.vehiclectl("import", "\(rig.directory)/car.dbc", "--output", "\(rig.directory)/signals.d/car.toml")
+      #expect(imported.status == 0 && imported.errors.contains("12 signals, 0 not converted"), "\(imported)")
+      let program = try rig.start("vehiclesim", ["can", "--on", place] + arguments)
+      try #require(wait { program.stdout.contains("\n") }, "the simulator prints nothing: \(program.stderr)")
+      let link = program.stdout.split(separator: "\n").first.map(String.init) ?? ""
+      try rig.write("[device.bus]\nkind = \"can\"\nlink = \"\(link)\"\nbit-rate = 500000\n")
+    }
+
+    @Test(arguments: ["slcan:tcp:127.0.0.1:0", "slcan:pty"]) func `the signals of a DBC file are published`(_ place: String) throws {
+      let rig = try Rig()
+      try bus(rig, on: place)
+      let daemon = try rig.daemon()
+      // An adapter that replies late is opened again after 10 s.
+      #expect(wait(seconds: 30) { rig.get("bus.vehicle-speed") != nil && rig.get("bus.pressure-rear-right") == "2.33" }, "\(daemon.stderr)")
+      #expect(rig.get("bus.coolant-temperature").flatMap(Double.init).map { (90...110).contains($0) } == true)
+      #expect(rig.vehiclectl("status", "bus").output.contains("listening"))
+      #expect(rig.vehiclectl("doctor").output.contains("up, listening"))
+      #expect(wait { (rig.get("bus.frame-rate").flatMap(Double.init) ?? 0) > 100 })
+      #expect(rig.vehiclectl("set", "bus.vehicle-speed", "5").status != 0)
+    }
+
+    @Test func `a silent bus is diagnosed`() throws {
+      let rig = try Rig()
+      try bus(rig, "--fault", "no-traffic")
+      _ = try rig.daemon()
+      #expect(wait { rig.vehiclectl("doctor").output.contains("no frames on the CAN bus: switch the vehicle on") })
+      #expect(rig.vehiclectl("get", "bus.vehicle-speed").errors.contains("no frame 3E9 received yet"))
+    }
+
+    @Test func `frames are shown, and recorded as a log of can-utils that plays back`() throws {
+      let rig = try Rig()
+      try bus(rig)
+      let daemon = try rig.daemon()
+      #expect(wait { rig.get("bus.vehicle-speed") != nil }, "\(daemon.stderr)")
+      let frames = rig.vehiclectl("watch", "bus", "--frames", "--json", "--count", "50")
+      #expect(frames.status == 0 && frames.output.split(separator: "\n").count == 50)
+      #expect(frames.output.contains("\"id\":\"0C9\"") && frames.output.contains("\"kind\":\"data\""))
+      #expect(rig.vehiclectl("watch", "--frames").status == 2)
+      let log = "\(rig.directory)/drive.log"
+      let recorded = rig.vehiclectl("record", "bus", log, "--seconds", "2")
+      #expect(recorded.status == 0, "\(recorded)")
+      let lines = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n")
+      let areFrames = lines.allSatisfy { $0.contains(/^\(\d{10}\.\d{6}\) bus [0-9A-F]{3,8}#[0-9A-F]*$/) }
+      #expect(lines.count > 100 && areFrames, "\(lines.prefix(3))")
+      #expect(daemon.end() == 0)
+      try rig.write("[device.bus]\nkind = \"can\"\nlink = \"replay:\(log)?speed=0.2\"\n")
+      _ = try rig.daemon()
+      #expect(wait { rig.get("bus.vehicle-speed") != nil })
+      #expect(wait { rig.vehiclectl("get", "bus.vehicle-speed").errors.contains("the recording has ended") })
+    }
+  }
+}
