@@ -1,7 +1,8 @@
 """Generates Swift tables from the data files in Sources/Protocols/OBD/Vehicles: generate.py FOLDER FILE...
 
-A TOML file becomes rows (DataRow) of a manufacturer's data records, or of the PIDs of SAE J1979; a text file becomes a string. hyundai.toml
-and sae-j1979.toml explain their keys. An invalid entry ends the build with the name of the file and of the entry.
+A TOML file becomes rows (DataRow) of a manufacturer's data records, a vehicle profile, or the PIDs of SAE J1979; a text file becomes a
+string. hyundai.toml, nissan-leaf.toml and sae-j1979.toml explain their keys. An invalid entry ends the build with the name of the file and
+of the entry.
 """
 
 import fnmatch
@@ -16,6 +17,8 @@ SIGNAL_KEYS = {
     "group", "rank",  # set by [groups] and [ranks] of the file
     "request", "period", "families", "except", "each", "padding", "swift", "scaled-by",
 }
+PROFILE_KEYS = {"name", "title", "vins", "bits", "standard", "replaces"}
+RECORD_KEYS = {"header", "reply", "request", "period", "length", "valid", "signal"}
 
 
 class InvalidEntry(Exception):
@@ -175,6 +178,50 @@ def manufacturer(data):
     return output
 
 
+def check_keys(name, entry, required, known):
+    if unknown := set(entry) - known:
+        raise InvalidEntry(f"{name}: unknown keys {', '.join(sorted(unknown))}")
+    for key in required:
+        if key not in entry:
+            raise InvalidEntry(f"{name}: {key} is missing")
+
+
+def identifier(digits):
+    if not re.fullmatch("[0-7][0-9A-F]{2}|[01][0-9A-F]{7}", digits):
+        raise InvalidEntry(f"{digits} is not a CAN identifier of 3 or 8 hex digits")
+    return f"CANIdentifier(number: 0x{digits}, is29Bit: {text(len(digits) == 8)})"
+
+
+def profile(data):
+    """A vehicle profile. Its signals are those of its records, one request each."""
+    head = data["profile"]
+    check_keys("[profile]", head, ("name", "title"), PROFILE_KEYS)
+    for vin in head.get("vins", []):
+        if not re.fullmatch("[0-9A-HJ-NPR-Z?]{3,17}", vin):
+            raise InvalidEntry(f"{vin} is not the beginning of a VIN, with ? for any character")
+    lines, names = [], set()
+    for record in [copy for entry in data["record"] for copy in expanded(entry)]:
+        request = record.get("request", "[[record]]")
+        check_keys(request, record, ("header", "reply", "request", "period", "signal"), RECORD_KEYS)
+        if not re.fullmatch("21[0-9A-F]{2}|22[0-9A-F]{4}", request):
+            raise InvalidEntry(f"{request} is not a request of service 21 or 22")
+        whole = {key: record[key] for key in ("length", "valid") if key in record}
+        for signal in arranged(data, [{**whole, **signal} for signal in signals(record["signal"])]):
+            if signal["name"] in names:
+                raise InvalidEntry(f"{signal['name']}: two records have this signal")
+            names.add(signal["name"])
+            lines += [
+                f"    signals.append(CustomSignal({row(signal)}, .builtIn({text(request)}), header: {identifier(record['header'])}, "
+                f"reply: {identifier(record['reply'])}, period: {round(record['period'] * 1000)} * .millisecond))"]
+    name = re.sub("-(.)", lambda match: match[1].upper(), head["name"])
+    output = ["extension VehicleProfile {", f"  private static func {name}Signals() -> [CustomSignal] {{"]
+    output += ["    var signals: [CustomSignal] = []", *lines, "    return signals", "  }", ""]
+    options = [f"vins: {text(head.get('vins', []))}", f"bits: {head.get('bits', 'nil')}", f"hasStandardPIDs: {text(head.get('standard', True))}"]
+    output += [f"  static let {name} = VehicleProfile("]
+    output += [f"    {text(head['name'])}, {text(head['title'])}, {', '.join(options)}, replaces: {text(head.get('replaces', []))},"]
+    return output + [f"    signals: {name}Signals())", "}"]
+
+
 def standard(data):
     """The PIDs of SAE J1979, at most sixteen per function, because the compiler is slow on large functions."""
     parameters = {pid: {"length": length} for pid, length in data["lengths"].items()}
@@ -218,7 +265,11 @@ def main(folder, files):
                 lines = trouble_codes(content)
             else:
                 data = tomllib.loads(content)
-                lines = manufacturer(data) if "record" in data else standard(data)
+                if "profile" in data:
+                    shown = tomllib.loads((file.parent / "hyundai.toml").read_text(encoding="utf-8"))
+                    lines = profile({"groups": shown["groups"], "ranks": shown["ranks"], **data})
+                else:
+                    lines = manufacturer(data) if "record" in data else standard(data)
         except (InvalidEntry, KeyError, ValueError) as error:
             sys.exit(f"{file}: error: {error}; correct the entry")
         output = f"// Generated from {file.name}: edit that file instead.\n\n" + "\n".join(lines) + "\n"

@@ -4,7 +4,9 @@ import Testing
 
 @Suite("Property groups") struct PropertyGroupTests {
   @Test func `every property of a vehicle has a group`() {
-    let rows = BMSRecord.entries.map(\.dataRow) + ManufacturerRecord.all.flatMap(\.rows) + StandardParameter.all.values.flatMap(\.rows)
+    let rows =
+      BMSRecord.entries.map(\.dataRow) + ManufacturerRecord.all.flatMap(\.rows) + StandardParameter.all.values.flatMap(\.rows)
+      + VehicleProfile.all.flatMap(\.signals).map(\.row)
     let ungrouped = rows.map(\.property).filter { $0.group == .general }
     #expect(rows.count > 300 && ungrouped.isEmpty, "\(ungrouped.map(\.name))")
     let rig = [MirrorProperty.properties, ELCommProperty.properties(period: .second)].joined()

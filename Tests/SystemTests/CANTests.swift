@@ -27,6 +27,17 @@ extension EndToEnd {
       #expect(rig.vehiclectl("dtc").status == 0)
     }
 
+    @Test(arguments: ["slcan:tcp:127.0.0.1:0", "tcp:127.0.0.1:0"]) func `an ID.4 is recognised by its VIN`(_ place: String) throws {
+      let rig = try Rig()
+      let program = try rig.start("vehiclesim", ["obd", "--on", place, "--car", "vw-id"])
+      try #require(wait { program.stdout.contains("\n") }, "the simulator prints nothing: \(program.stderr)")
+      let link = program.stdout.split(separator: "\n").first.map(String.init) ?? ""
+      try rig.write("[device.car]\nkind = \"obd\"\nlink = \"\(link)\"\n")
+      _ = try rig.daemon()
+      try #require(wait(seconds: 20) { rig.get("battery-voltage") != nil && rig.get("odometer") != nil }, "\(rig.vehiclectl("status"))")
+      #expect(rig.get("vehicle")?.hasPrefix("Volkswagen MEB") == true && rig.get("speed") != nil)
+    }
+
     @Test func `trouble codes of several ECUs are read and cleared`() throws {
       let rig = try Rig()
       _ = try car(rig, ["--car", "petrol", "--key", "on@0"], options: "vehicle = \"generic\"")

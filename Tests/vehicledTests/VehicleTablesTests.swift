@@ -16,13 +16,17 @@ import Testing
     """
 
   /// Generates the tables of a data file. Returns what the generator has printed, and whether it succeeded.
-  private func generate(_ signal: String) throws -> (succeeds: Bool, output: String) {
+  private func generate(_ signal: String, after head: String = Self.groups) throws -> (succeeds: Bool, output: String) {
     var template = Array("/tmp/vehicle-tables-XXXXXX".utf8CString)
     let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
     defer { system("rm -r \(folder)") }
     let file = try #require(fopen("\(folder)/data.toml", "w"))
-    fputs(Self.groups + signal, file)
+    fputs(head + signal, file)
     fclose(file)
+    // A profile has the groups of this file.
+    let shown = try #require(fopen("\(folder)/hyundai.toml", "w"))
+    fputs("groups = {}\nranks = {}\n", shown)
+    fclose(shown)
     let pipe = try #require(popen("python3 \(Self.generator) \(folder)/out \(folder)/data.toml 2>&1", "r"))
     var output = ""
     var line = [CChar](repeating: 0, count: 4096)
@@ -41,6 +45,34 @@ import Testing
   func `an invalid entry is named with its file`(_ signal: String, _ message: String) throws {
     let (succeeds, output) = try generate(signal)
     #expect(!succeeds && output.contains("data.toml: \(message)") && !output.contains("Traceback"), "\(output)")
+  }
+
+  private static let profile = """
+    [profile]
+    name = "nissan-leaf"
+    title = "Nissan Leaf"
+    vins = ["SJNFAAZE"]
+    [groups]
+    drive = ["speed*"]
+    [ranks]
+    [[record]]
+    header = "797"
+    reply = "79A"
+    request = "22121A"
+    period = 0.5
+    [record.signal]
+    speed = { value = "A", unit = "km/h", help = "h" }
+
+    """
+
+  @Test(arguments: [
+    ("22121A", "2E121A", "2E121A is not a request of service 21 or 22"), ("\"79A\"", "\"79AB\"", "79AB is not a CAN identifier of"),
+    ("SJNFAAZE", "SJNFAAZO", "SJNFAAZO is not the beginning of a VIN"), ("period = 0.5\n", "", "22121A: period is missing"),
+    ("title", "titel", "[profile]: unknown keys titel"), ("period = 0.5", "period = 1", ""),
+  ])
+  func `a profile only reads, and names its invalid entries`(_ text: String, _ replacement: String, _ message: String) throws {
+    let (succeeds, output) = try generate(Self.profile.replacing(text, with: replacement), after: "")
+    #expect(succeeds == message.isEmpty && (succeeds || output.contains(message)) && !output.contains("Traceback"), "\(output)")
   }
 
   @Test func `a valid entry makes a table`() throws {

@@ -65,6 +65,8 @@ public enum CarModel: String, CaseIterable, Sendable {
   case eGMP = "e-gmp"
   case ioniq28 = "ioniq-28"
   case kona
+  case nissanLeaf = "nissan-leaf"
+  case vwID = "vw-id"
   case petrol
   case petrolTurbo = "petrol-turbo"
   case petrol29 = "petrol-29"
@@ -77,6 +79,8 @@ public enum CarModel: String, CaseIterable, Sendable {
     case .eGMP: "electric E-GMP car, 77 kWh: responds to 220101 and a few OBD-II PIDs"
     case .ioniq28: "older electric car (Ioniq), 28 kWh: responds to 2101"
     case .kona: "electric Kona, 64 kWh: responds to 220101, but not to 0100"
+    case .nissanLeaf: "Nissan Leaf, 40 kWh: responds neither to OBD-II requests nor to the VIN request"
+    case .vwID: "Volkswagen ID.4 on 29-bit CAN: a few OBD-II PIDs, a VIN, and data records"
     case .petrol: "petrol car on 11-bit CAN with two emission-related ECUs and another ECU at 7E4"
     case .petrolTurbo: "the petrol car on 11-bit CAN, with an ECM that reports its own scaling (PIDs 4F and 50)"
     case .petrol29: "the petrol car on 29-bit CAN"
@@ -91,6 +95,8 @@ public enum CarModel: String, CaseIterable, Sendable {
     case .eGMP: ElectricCar(.eGMP, ignition)
     case .ioniq28: ElectricCar(.ioniq28, ignition)
     case .kona: ElectricCar(.kona, ignition)
+    case .nissanLeaf: ManufacturerCar(.leaf, ignition)
+    case .vwID: ManufacturerCar(.id4, ignition)
     case .petrol: PetrolCar(.can11, ignition)
     case .petrolTurbo: PetrolCar(.can11, ignition, reportsScaling: true)
     case .petrol29: PetrolCar(.can29, ignition)

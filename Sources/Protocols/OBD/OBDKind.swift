@@ -11,8 +11,10 @@ extension Kind {
         "rate", ValueRule(.float, unit: "Hz", range: 0...1000), default: .float(20),
         help: "Maximum polls per second; 0: as fast as possible"),
       Option(
-        "vehicle", ValueRule(.string, choices: VehicleChoice.allCases.map(\.rawValue)), default: .string(VehicleChoice.auto.rawValue),
-        help: "Vehicle type: auto (detected), e-gmp (Ioniq 5, EV6), hkmc-ev (other electric Hyundai and Kia), generic (OBD-II only)"),
+        "vehicle", ValueRule(.string, choices: VehicleChoice.all.map(\.name)), default: .string(VehicleChoice.auto.name),
+        help:
+          "Vehicle type: auto (detected), e-gmp (Ioniq 5, EV6), hkmc-ev (other electric Hyundai and Kia), generic (OBD-II only), or a model"
+      ),
       Option(
         "poll", ValueRule(.string, choices: ["all", "fast"]), default: .string("all"),
         help: "Properties to poll: all (every supported one), or fast (only custom signals and those that are polled at rate)"),
@@ -48,7 +50,7 @@ extension Kind {
     let signals = (setup.sections[CustomSignal.section.name] ?? []).compactMap { CustomSignal($0, of: setup, &problems) }
     let overrides = (setup.sections[PropertyOverride.section.name] ?? []).compactMap { PropertyOverride($0, &problems) }
     if let first = problems.first { throw first }
-    let choice = VehicleChoice(rawValue: setup.options["vehicle"]?.text ?? "") ?? .auto
+    let choice = VehicleChoice.all.first { $0.name == setup.options["vehicle"]?.text } ?? .auto
     // A recording contains only the answers to its own requests, so no other requests are sent in the gaps.
     let isReplay = ["replay:", "slcan:replay:"].contains { setup.links[.main]?.hasPrefix($0) ?? false }
     let defaults = PauseConditions()

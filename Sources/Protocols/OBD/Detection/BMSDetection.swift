@@ -31,8 +31,3 @@ extension BMSRecord {
     return charge > 0 && (voltage * 0.6...voltage * 1.4).contains(Double(energy) * 1000 / Double(charge))
   }
 }
-
-extension FastRequest {
-  /// Whether this request reads the BMS data record.
-  var isBMSRecord: Bool { parameters.isEmpty && !isDiscovery }
-}

@@ -24,6 +24,8 @@ struct ECUDiscovery: Sendable, Equatable {
   private(set) var maxPIDsPerRequest = 6
   /// The hash of the VIN, or nil if the VIN is unknown.
   private(set) var vinHash: UInt32?
+  /// The profile that the VIN has selected.
+  private(set) var profile: VehicleProfile?
 
   init(on bus: OBDProtocol) { self.bus = bus }
 
@@ -33,6 +35,9 @@ struct ECUDiscovery: Sendable, Equatable {
   mutating func limitToOnePID() { maxPIDsPerRequest = 1 }
   /// Sets the hash of the VIN.
   mutating func setVINHash(_ vinHash: UInt32) { self.vinHash = vinHash }
+
+  /// Sets the profile that the VIN selects.
+  mutating func setProfile(_ profile: VehicleProfile?) { self.profile = profile }
 
   /// Adds the PIDs that an ECU reports as supported: a bitmap of the 32 PIDs after `base`.
   mutating func add(_ bitmap: some Sequence<UInt8>, base: UInt8, from identifier: UInt32) {
@@ -61,6 +66,10 @@ struct ECUDiscovery: Sendable, Equatable {
         vinHash = UInt32(String(decoding: fields[1], as: UTF8.self), radix: 16)
         continue
       }
+      if fields[0].elementsEqual("profile".utf8) {
+        profile = VehicleProfile(name: String(decoding: fields[1], as: UTF8.self))
+        continue
+      }
       if fields[0].elementsEqual("most".utf8) {
         maxPIDsPerRequest = fields[1].elementsEqual("1".utf8) ? 1 : maxPIDsPerRequest
         continue
@@ -77,11 +86,11 @@ struct ECUDiscovery: Sendable, Equatable {
     bus = stored ?? OBDProtocol(impliedBy: first.identifier)
   }
 
-  /// The stored form: the protocol (`bus`), the maximum number of PIDs if it is 1 (`most`), the VIN hash (`mark`), then one line per ECU
-  /// with its identifier and its PIDs in hex digits.
+  /// The stored form: the protocol (`bus`), the maximum number of PIDs if it is 1 (`most`), the VIN hash (`mark`), the name of the profile,
+  /// then one line per ECU with its identifier and its PIDs in hex digits.
   var storedForm: [UInt8] {
     Array("bus \(bus.digit)\n\(maxPIDsPerRequest == 1 ? "most 1\n" : "")".utf8)
-      + (vinHash.map { Array("mark \(String($0, radix: 16))\n".utf8) } ?? [])
+      + (vinHash.map { Array("mark \(String($0, radix: 16))\n".utf8) } ?? []) + (profile.map { Array("profile \($0.name)\n".utf8) } ?? [])
       + ecus.flatMap { Array((String($0.identifier, radix: 16, uppercase: true) + " ").utf8) + hexText($0.parameters) + [lineFeed] }
   }
 

@@ -6,11 +6,28 @@
 //    └──────┘ not answered: the next candidate; after the last one a pause
 
 /// The configured vehicle type.
-enum VehicleChoice: String, CaseIterable, Sendable {
-  case auto
-  case eGMP = "e-gmp"
-  case hkmcEV = "hkmc-ev"
-  case generic
+enum VehicleChoice: Sendable, Equatable {
+  case auto, eGMP, hkmcEV, generic
+  case profile(VehicleProfile)
+
+  static let all: [VehicleChoice] = [.auto, .eGMP, .hkmcEV, .generic] + VehicleProfile.all.map { .profile($0) }
+
+  /// The name in the configuration.
+  var name: String {
+    switch self {
+    case .auto: "auto"
+    case .eGMP: "e-gmp"
+    case .hkmcEV: "hkmc-ev"
+    case .generic: "generic"
+    case .profile(let profile): profile.name
+    }
+  }
+
+  /// The configured profile of a vehicle that does not respond to service 01.
+  var profileWithoutPIDs: VehicleProfile? { if case .profile(let profile) = self, !profile.hasStandardPIDs { profile } else { nil } }
+
+  /// Whether the vehicle may be an electric Hyundai or Kia.
+  var mayHaveBMSRecord: Bool { self == .auto || self == .eGMP || self == .hkmcEV }
 
   /// The protocol candidates, in the order in which they are tried.
   var candidates: [ProtocolCandidate] {
@@ -22,7 +39,9 @@ enum VehicleChoice: String, CaseIterable, Sendable {
       ]
     case .eGMP: [ProtocolCandidate(.can, .bmsUDS)]
     case .hkmcEV: [ProtocolCandidate(.can, .bmsUDS), ProtocolCandidate(.can, .bmsKWP)]
-    case .generic: [ProtocolCandidate(discoveryOn: .can), ProtocolCandidate(discoveryOn: .automatic)]
+    case .profile(let profile) where !profile.hasStandardPIDs:
+      [ProtocolCandidate(profile.bus, FastRequest(profile.split(on: profile.bus).fast.request))]
+    case .generic, .profile: [ProtocolCandidate(discoveryOn: .can), ProtocolCandidate(discoveryOn: .automatic)]
     }
   }
 }
@@ -89,6 +108,14 @@ struct ProtocolDetection: Sendable {
 
   /// The known ECUs of a standard vehicle.
   var ecus: [ECUDiscovery.ECU] { if case .standard(let found) = vehicle { found.ecus } else { [] } }
+  /// The profile of a vehicle with these ECUs: the configured one, or the one that the VIN has selected.
+  func profile(of found: ECUDiscovery) -> VehicleProfile? {
+    switch choice {
+    case .auto: found.profile
+    case .profile(let profile): profile
+    case .eGMP, .hkmcEV, .generic: nil
+    }
+  }
   /// The maximum number of PIDs in one request.
   var maxPIDs: Int { if case .standard(let found) = vehicle, bus.isCAN { found.maxPIDsPerRequest } else { 1 } }
 
@@ -110,7 +137,7 @@ struct ProtocolDetection: Sendable {
       if stored[Self.ecusKey] == nil { effects.append(.store(key: Self.ecusKey, old)) }
       effects.append(.store(key: Self.oldECUsKey, []))
     }
-    guard choice == .auto || choice == .generic else { return nil }
+    guard candidates.contains(where: \.request.isDiscovery) else { return nil }
     return (stored[Self.ecusKey] ?? old).flatMap { ECUDiscovery(stored: $0) }
   }
 
@@ -182,7 +209,7 @@ struct ProtocolDetection: Sendable {
   mutating func store(_ request: FastRequest, _ effects: inout Effects) {
     if !request.parameters.isEmpty {
       storeECUs(&effects)
-    } else if storedRequest != request {
+    } else if request.isBMSRecord, storedRequest != request {
       effects.append(.store(key: "request", Array(request.rawValue.utf8)))
     }
     storedRequest = request
@@ -346,6 +373,17 @@ struct ProtocolDetection: Sendable {
     vehicle = .standard(found)
     storeECUs(&effects)
     return false
+  }
+
+  /// The ECUs with the profile that this VIN selects; nil if it is already selected, or the VIN belongs to another vehicle.
+  func selectingProfile(vin: String) -> ECUDiscovery? {
+    guard choice == .auto, case .standard(var found) = vehicle, found.vinHash.map({ $0 == ECUDiscovery.vinHash(of: vin) }) ?? true else {
+      return nil
+    }
+    let profile = VehicleProfile(vin: vin, on: bus)
+    guard profile != found.profile else { return nil }
+    found.setProfile(profile)
+    return found
   }
 
   /// Begins detection again. Returns its first request.

@@ -11,9 +11,15 @@ struct ConfiguredRequests: Sendable {
     add(signalsOn: bus, to: family.map { RequestLayout.records(of: $0) + RequestLayout.identity(of: [], on: .can) } ?? [])
   }
 
-  /// The requests for an SAE J1979 vehicle with these ECUs.
-  func layouts(of car: StandardCar, _ found: ECUDiscovery) -> [RequestLayout] {
-    add(signalsOn: found.bus, to: car.layouts + RequestLayout.identity(of: found.ecus, on: found.bus))
+  /// The requests for an SAE J1979 vehicle with these ECUs, and with this profile if it has one.
+  func layouts(of car: StandardCar, _ found: ECUDiscovery, _ profile: VehicleProfile?) -> [RequestLayout] {
+    let identity = RequestLayout.identity(of: found.ecus, on: found.bus)
+    return add(signalsOn: found.bus, to: car.layouts + (profile?.layouts(on: found.bus) ?? []) + identity)
+  }
+
+  /// The requests for a vehicle that does not respond to service 01: those of its profile, other than the fast request.
+  func layouts(of profile: VehicleProfile) -> [RequestLayout] {
+    add(signalsOn: profile.bus, to: profile.split(on: profile.bus).others)
   }
 
   private func add(signalsOn bus: OBDProtocol, to known: [RequestLayout]) -> [RequestLayout] {

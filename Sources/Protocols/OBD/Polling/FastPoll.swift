@@ -13,7 +13,8 @@ struct FastPoll: Sendable {
 
   /// The request that is polled now.
   private(set) var request: FastRequest
-  /// The fast request of the detected vehicle, or nil if no vehicle with SAE J1979 PIDs has been detected.
+  /// The fast request of the detected vehicle, or nil if no vehicle with SAE J1979 PIDs has been detected and no
+  /// profile is configured.
   private(set) var vehicleRequest: FastRequest?
   /// The rows of `vehicleRequest`.
   private(set) var rows: [PollRequest.Row] = []

@@ -84,7 +84,7 @@ extension FastPoll {
       if mustBePlausible, !reader.payload.withUnsafeBufferPointer({ BMSRecord.isPlausible(UnsafeBufferPointer(rebasing: $0[data])) }) {
         return .foreignRecord
       }
-      if request.parameters.isEmpty, answer.length < prefixLength + BMSRecord.minLength { return .failed(.unusable("response too short")) }
+      if request.isBMSRecord, answer.length < prefixLength + BMSRecord.minLength { return .failed(.unusable("response too short")) }
       if !request.parameters.isEmpty, reader.end(of: request.parameters, in: answer) == nil {
         return .failed(.malformed("response length does not match SAE J1979"))
       }

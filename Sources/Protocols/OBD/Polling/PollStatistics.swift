@@ -49,7 +49,7 @@ struct PollStatistics: Sendable {
   func report(_ fast: FastPoll, every period: Nanoseconds, _ queue: RequestQueue, _ values: ValueTable, at now: Instant) -> Report {
     let names = { (rows: [PollRequest.Row]) in rows.map { values.name(at: $0.position) }.joined(separator: " ") }
     let request = fast.request
-    let fastNames = request.isDiscovery ? "supported PIDs" : request.parameters.isEmpty ? "BMS data" : names(fast.rows)
+    let fastNames = request.isDiscovery ? "supported PIDs" : request.isBMSRecord ? "BMS data" : names(fast.rows)
     let summary = timing.summary(at: now)
     var rows = [
       [

@@ -72,12 +72,23 @@ struct PropertyOverride: Sendable, Equatable {
   /// The names of the properties that can be configured: all that are polled, except those of the BMS data record and custom signals.
   private static let configurable = Set(
     StandardParameter.all.values.flatMap(\.rows).map(\.property.name) + ManufacturerRecord.all.flatMap(\.rows).map(\.property.name)
-      + ["vin"] + RequestLayout.calibrationNames)
+      + VehicleProfile.all.flatMap(\.signals).map(\.name).filter { !OBDMachine.ownProperties.contains($0) } + ["vin"]
+      + RequestLayout.calibrationNames)
 }
 
 /// The configured overrides of one device.
 struct PropertyOverrides: Sendable, Equatable {
   private var overrides: [String: PropertyOverride] = [:]
+
+  /// These overrides for a vehicle with this profile: the properties that it replaces are not polled, and speeds are polled less often, which
+  /// leaves time for the requests of the profile.
+  func adapted(to profile: VehicleProfile?) -> PropertyOverrides {
+    guard let profile else { return self }
+    var copy = self
+    for name in ["rpm", "speed"] where overrides[name] == nil { copy.overrides[name] = PropertyOverride(name, period: .second / 5) }
+    for name in profile.replaces { copy.overrides[name] = PropertyOverride(name, isPolled: false) }
+    return copy
+  }
 
   init(_ overrides: [PropertyOverride] = []) { for entry in overrides { self.overrides[entry.name] = entry } }
 

@@ -21,8 +21,9 @@ struct RequestLayout {
     isCustom = false
   }
 
-  /// The requests of the custom signals. Signals of one response share a request, which is polled with the shortest of their periods.
-  static func custom(_ signals: [CustomSignal], on bus: OBDProtocol) -> [RequestLayout] {
+  /// The requests of custom signals, or of the signals of a profile. Signals of one response share a request, which is polled with the
+  /// shortest of their periods.
+  static func custom(_ signals: [CustomSignal], on bus: OBDProtocol, isCustom: Bool = true) -> [RequestLayout] {
     var layouts: [RequestLayout] = []
     for signal in signals {
       let target = bus.target(of: signal)
@@ -31,7 +32,7 @@ struct RequestLayout {
         layouts[index].rows.append((nil, signal.row))
       } else {
         let request = PollRequest(target, signal.request.bytes, responsePrefix: signal.request.responsePrefix, period: signal.period)
-        layouts.append(RequestLayout(request, [signal.row], isCustom: true))
+        layouts.append(RequestLayout(request, [signal.row], isCustom: isCustom))
       }
     }
     return layouts

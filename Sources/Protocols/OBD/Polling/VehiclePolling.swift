@@ -14,6 +14,8 @@ struct VehiclePolling: Sendable {
   private let requests: ConfiguredRequests
   /// The bit rate of a CAN interface in bit/s, if it is known; an ELM327 uses that of the protocol.
   private let bitRate: Int?
+  /// The configured profile of a vehicle that does not respond to service 01. Its properties are declared from the start.
+  private let profileWithoutPIDs: VehicleProfile?
 
   init(
     rate: Double, phase: Double, _ choice: VehicleChoice, isFastOnly: Bool, _ signals: [CustomSignal], _ overrides: PropertyOverrides,
@@ -23,8 +25,19 @@ struct VehiclePolling: Sendable {
     detection = ProtocolDetection(choice)
     scheduler = PollScheduler(rate: rate, phase: phase, first: choice.candidates[0].request)
     requests = ConfiguredRequests(isFastOnly: isFastOnly, signals: signals, overrides: overrides)
-    let layouts = requests.layouts(of: choice == .eGMP ? .eGMP : nil, on: detection.bus)
-    scheduler.apply(values.placeProperties(hasBatteryRecord: choice != .generic, fast: nil, layouts, period: scheduler.pace.period))
+    profileWithoutPIDs = choice.profileWithoutPIDs
+    if let profile = profileWithoutPIDs {
+      let fast = profile.split(on: profile.bus).fast
+      scheduler.begin(
+        FastRequest(fast.request), every: overrides.period(of: fast.rows.map(\.dataRow.property.name), default: fast.request.period))
+      scheduler.apply(
+        values.placeProperties(
+          hasBatteryRecord: false, fast: fast, requests.layouts(of: profile), period: scheduler.pace.period, isDetected: true))
+    } else {
+      let layouts = requests.layouts(of: choice == .eGMP ? .eGMP : nil, on: detection.bus)
+      scheduler.apply(
+        values.placeProperties(hasBatteryRecord: choice.mayHaveBMSRecord, fast: nil, layouts, period: scheduler.pace.period))
+    }
   }
 
   // MARK: Connection
@@ -166,10 +179,11 @@ struct VehiclePolling: Sendable {
     }
     let request = scheduler.fast.request
     scheduler.recordResponse(frames: session.reader.frameCount(from: request.target), from: source)
-    if request.parameters.isEmpty {
+    if request.isBMSRecord {
       if isFirst { recognise(session.reader, data, &values, &effects) }
       values.publishRecord(session.reader, data, at: now, &effects)
     } else {
+      if isFirst, let profileWithoutPIDs { publish(profileWithoutPIDs.title, on: detection.bus, &values, &effects) }
       let completeness = values.publish(scheduler.fast.rows, request.parameters, session.reader, data, from: source, at: now, &effects)
       if completeness == .none { values.countBadReply(session.reply, &effects) }
       scheduler.recordCompleteness(completeness)
@@ -331,20 +345,41 @@ struct VehiclePolling: Sendable {
           hasBatteryRecord: true, fast: nil, requests.layouts(of: family, on: detection.bus), period: scheduler.pace.period, of: [],
           &effects))
     }
-    values.publish(vehicle: "electric Hyundai or Kia" + (family.map { " (\($0.rawValue))" } ?? ""), &effects)
-    if let name = detection.bus.name(at: bitRate) { values.publish(.protocol, .string(name), &effects) }
+    publish("electric Hyundai or Kia" + (family.map { " (\($0.rawValue))" } ?? ""), on: detection.bus, &values, &effects)
+  }
+
+  /// Publishes the name of the vehicle, and its protocol.
+  private func publish(_ vehicle: String, on bus: OBDProtocol, _ values: inout ValueTable, _ effects: inout Effects) {
+    values.publish(vehicle: vehicle, &effects)
+    if let name = bus.name(at: bitRate) { values.publish(.protocol, .string(name), &effects) }
   }
 
   /// Sets the detected vehicle to an SAE J1979 vehicle with these ECUs. Returns false if they support no known PID.
   private mutating func recognise(_ found: ECUDiscovery, _ values: inout ValueTable, _ effects: inout Effects) -> Bool {
-    guard let car = StandardCar(found, requests.overrides) else { return false }
+    let profile = detection.profile(of: found)
+    guard let car = StandardCar(found, requests.overrides.adapted(to: profile)) else { return false }
     detection.setVehicle(found)
     scheduler.begin(car.request, every: car.fast.request.usesDeviceRate ? nil : car.fast.request.period)
     scheduler.apply(
       values.declare(
-        hasBatteryRecord: false, fast: car.fast, requests.layouts(of: car, found), period: scheduler.pace.period, of: found.ecus, &effects))
-    values.publish(vehicle: "standard OBD-II (\(found.ecus.map(\.text).joined(separator: ", ")))", &effects)
-    if let name = found.bus.name(at: bitRate) { values.publish(.protocol, .string(name), &effects) }
+        hasBatteryRecord: false, fast: car.fast, requests.layouts(of: car, found, profile), period: scheduler.pace.period, of: found.ecus,
+        &effects))
+    publish("\(profile?.title ?? "standard OBD-II") (\(found.ecus.map(\.text).joined(separator: ", ")))", on: found.bus, &values, &effects)
+    return true
+  }
+
+  /// Selects the profile of the vehicle with the VIN in this reply. Returns false if the VIN changes nothing. Otherwise, all requests begin
+  /// again, and that for the VIN as well: its reply cannot be published, because the positions of the properties have changed.
+  private mutating func selectProfile(
+    _ request: PollRequest, _ reader: ReplyReader, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
+  ) -> Bool {
+    guard request.isIdentity, let position = request.rows.first?.position, values.name(at: position) == "vin",
+      case .texts(let texts)? = reader.identity(request)?.answer, let vin = texts.first,
+      let found = detection.selectingProfile(vin: vin)
+    else { return false }
+    scheduler.reset()
+    _ = recognise(found, &values, &effects)
+    scheduler.resume(at: now)
     return true
   }
 
@@ -363,6 +398,7 @@ struct VehiclePolling: Sendable {
     _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) {
     let request = scheduler.queue.requests[index]
+    if parsed == .messages, selectProfile(request, session.reader, at: now, &values, &effects) { return reaction.note(.usableReply) }
     if request.isSupportCheck, parsed == .messages, detection.checkForNewPIDs(session.reader) {
       repeatDetection("new ECUs or PIDs found", &effects, &reaction)
     }

@@ -42,6 +42,11 @@ struct SignalRequest: Hashable, Sendable {
     responsePrefix = [service + 0x40] + bytes[1..<1 + form.echoed]
   }
 
+  /// Parses a request of a built-in table; traps if it is invalid.
+  static func builtIn(_ text: String) -> SignalRequest {
+    do throws(ValueError) { return try SignalRequest(text, allowRaw: false) } catch { preconditionFailure("\(text): \(error)") }
+  }
+
   private static func form(of service: UInt8) -> (counts: ClosedRange<Int>, echoed: Int, description: String)? {
     switch service {
     case 0x01: (2...2, 1, "one PID; write it as in 010C")

@@ -100,7 +100,10 @@ struct ValueTable: Sendable {
       let defaultPeriod = layout.request.period
       guard let period = layout.isCustom ? defaultPeriod : overrides.period(of: names, default: defaultPeriod) else { return nil }
       let priority = names.isEmpty ? layout.request.priority : overrides.priority(of: names)
-      return layout.request.placed(place(layout, every: period), every: period, priority)
+      let rows = place(layout, every: period)
+      // Another request has all of its properties.
+      if rows.isEmpty, !names.isEmpty { return nil }
+      return layout.request.placed(rows, every: period, priority)
     }
     vehiclePropertyCount = properties.count
     properties += DeviceProperty.properties(period: period)
