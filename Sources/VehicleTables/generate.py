@@ -18,7 +18,7 @@ SIGNAL_KEYS = {
     "request", "period", "families", "except", "each", "padding", "swift", "scaled-by",
 }
 PROFILE_KEYS = {"name", "title", "vins", "bits", "standard", "replaces"}
-RECORD_KEYS = {"header", "reply", "request", "period", "length", "valid", "signal"}
+RECORD_KEYS = {"header", "reply", "extended-address", "tester-address", "request", "period", "length", "valid", "signal"}
 
 
 class InvalidEntry(Exception):
@@ -192,6 +192,12 @@ def identifier(digits):
     return f"CANIdentifier(number: 0x{digits}, is29Bit: {text(len(digits) == 8)})"
 
 
+def address_bytes(record):
+    """The argument with the address bytes of the frames, if they have any."""
+    bytes = [f"{name}: 0x{record[key]}" for key, name in (("extended-address", "target"), ("tester-address", "tester")) if key in record]
+    return f".extended({', '.join(bytes)}), " if bytes else ""
+
+
 def profile(data):
     """A vehicle profile. Its signals are those of its records, one request each."""
     head = data["profile"]
@@ -212,7 +218,7 @@ def profile(data):
             names.add(signal["name"])
             lines += [
                 f"    signals.append(CustomSignal({row(signal)}, .builtIn({text(request)}), header: {identifier(record['header'])}, "
-                f"reply: {identifier(record['reply'])}, period: {round(record['period'] * 1000)} * .millisecond))"]
+                f"reply: {identifier(record['reply'])}, {address_bytes(record)}period: {round(record['period'] * 1000)} * .millisecond))"]
     name = re.sub("-(.)", lambda match: match[1].upper(), head["name"])
     output = ["extension VehicleProfile {", f"  private static func {name}Signals() -> [CustomSignal] {{"]
     output += ["    var signals: [CustomSignal] = []", *lines, "    return signals", "  }", ""]

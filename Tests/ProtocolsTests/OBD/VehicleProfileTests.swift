@@ -31,7 +31,8 @@ import Testing
       let layout = try #require(
         profile.layouts(on: profile.bus).first { $0.request.request == SignalRequest.builtIn(capture.request).bytes }, "\(capture.request)")
       var reader = ReplyReader()
-      #expect(reader.read(Array(capture.response.joined(separator: "\r").utf8)) == .messages, "\(capture.response)")
+      let lines = Array(capture.response.joined(separator: "\r").utf8)
+      #expect(reader.read(lines, addressByte: layout.request.target.addressBytes.receivedByte) == .messages, "\(capture.response)")
       let prefix = layout.request.responsePrefix
       guard
         case .message(let answer) = reader.answer(withPrefix: prefix, from: layout.request.target, previousResponder: nil)
@@ -79,7 +80,7 @@ import Testing
     ("SJNFAAZE0U6012345", "nissan-leaf"), ("1N4AZ1CP7KC308251", "nissan-leaf"), ("JN1AZ4EH0FM330001", nil),
     ("WVGZZZE2ZNP009103", "vw-meb"), ("WVGDMPE2XNP000456", "vw-meb"), ("WVWZZZE1ZMP000968", "vw-meb"), ("VSSZZZK1ZNP123456", "vw-meb"),
     ("VSSZZZKMZMR000001", nil), ("WVWZZZ1KZAW000042", nil), ("1G1FY6S08N4120995", "chevrolet-bolt"), ("1G1BE5SM0H7100001", nil),
-    ("VF1AG000164000001", nil), ("SJNFAA", nil),
+    ("VF1AG000164000001", nil), ("SJNFAA", nil), ("WBY8P2C0XL7D12345", "bmw-i3"), ("WBY33AW09NFM00001", nil),
   ])
   func `the VIN selects the profile`(_ vin: String, _ name: String?) { #expect(VehicleProfile(vin: vin, on: .can)?.name == name) }
 

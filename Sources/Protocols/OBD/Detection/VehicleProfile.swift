@@ -17,7 +17,7 @@ struct VehicleProfile: Sendable, Equatable {
   let replaces: Set<String>
   let signals: [CustomSignal]
 
-  static let all: [VehicleProfile] = [chevroletBolt, nissanLeaf, renaultZoe, vwMeb]
+  static let all: [VehicleProfile] = [bmwI3, chevroletBolt, nissanLeaf, renaultZoe, vwMeb]
 
   init(
     _ name: String, _ title: String, vins: [String], bits: Int?, hasStandardPIDs: Bool, replaces: Set<String>, signals: [CustomSignal]
