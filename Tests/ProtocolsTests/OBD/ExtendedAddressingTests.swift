@@ -93,6 +93,8 @@ import Testing
     rig.run(for: 20 * .second)
     #expect(rig.status == "polling" && rig.number("rpm") == 861)
     #expect(rig.absence("short")?.contains("ATCEA07") == true, "\(rig.absence("short") ?? "-")")
+    // Whether frames begin with the byte is not known after this.
+    #expect(rig.sentCommands.contains { $0.command == "ATCEA" })
   }
 
   @Test func `frames for another tester are no part of a reply`() throws {

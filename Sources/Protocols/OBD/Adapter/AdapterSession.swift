@@ -283,7 +283,7 @@ struct AdapterSession: AdapterDialogue {
   ) -> AdapterEvent {
     let command = retargeting.text
     if !retargeting.isForFastRequest {
-      addressing = addressing?.withoutTarget
+      addressing = addressing?.withoutTarget(next: retargeting.addressing.target)
       state = .ready
       return .rejected(retargeting.addressing.target, "the adapter does not support \(command)")
     }
@@ -299,7 +299,7 @@ struct AdapterSession: AdapterDialogue {
   mutating func apply(_ change: Queries.Outcome.Addressing) {
     switch change {
     case .unchanged: break
-    case .unknownTarget: addressing = addressing?.withoutTarget
+    case .unknownTarget: addressing = addressing?.withoutTarget()
     case .changed(let new): addressing = new
     }
   }
@@ -310,7 +310,7 @@ struct AdapterSession: AdapterDialogue {
     adapterWithoutSTPX = traits.name
     effects.append(.store(key: Self.adapterWithoutSTPXKey, Array((traits.name ?? "").utf8)))
     // The default filter was sufficient for STPX. Without it, the fast request sets a narrower one: retarget the adapter.
-    addressing = addressing?.withoutTarget
+    addressing = addressing?.withoutTarget()
   }
 
   // MARK: Voltage and low power

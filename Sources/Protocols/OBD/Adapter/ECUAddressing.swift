@@ -6,11 +6,18 @@ struct ECUAddressing: Equatable, Sendable {
   /// The target, or nil if it is unknown.
   let target: Target?
   let timing: ReplyTiming
+  /// Whether frames may begin with an address byte although the target is unknown.
+  private(set) var mayHaveAddressByte = false
 
   init(bus: OBDProtocol, target: Target?, timing: ReplyTiming = .initial) { (self.bus, self.target, self.timing) = (bus, target, timing) }
 
-  /// This addressing with an unknown target, for use while a command is in flight or after one was rejected.
-  var withoutTarget: ECUAddressing { ECUAddressing(bus: bus, target: nil, timing: timing) }
+  /// This addressing with an unknown target, for use while a command is in flight or after one was rejected. `next` is the target to which
+  /// the adapter was being set.
+  func withoutTarget(next: Target? = nil) -> ECUAddressing {
+    var result = ECUAddressing(bus: bus, target: nil, timing: timing)
+    result.mayHaveAddressByte = mayHaveAddressByte || [target, next].contains { $0.map { $0.addressBytes != .normal } ?? false }
+    return result
+  }
 
   /// One retargeting command.
   enum Step: Equatable, Sendable {
@@ -61,7 +68,7 @@ extension Target {
   /// Returns the commands that set the address byte of frames. The adapter passes on only frames that begin with the tester's address.
   private func setAddressByte(from addressing: ECUAddressing?) -> [ECUAddressing.Step] {
     // nil if the bytes are unknown, after a rejected command.
-    let old = addressing.map { $0.target?.addressBytes } ?? .normal
+    let old = addressing.map { $0.target?.addressBytes ?? ($0.mayHaveAddressByte ? nil : .normal) } ?? .normal
     guard old != addressBytes else { return [] }
     guard let sent = addressBytes.sentByte, let received = addressBytes.receivedByte else { return [.optional("ATCEA")] }
     let tester = "ATTA\(spacedHex([received]))"
