@@ -92,7 +92,8 @@ private func checkSender(_ bytes: [UInt8], _ options: UInt8) {
   }
   send()
   for start in stride(from: 2, to: bytes.count - 2, by: 3) {
-    let frame = CANFrame(isotp: [0x30 | bytes[start] & 15, bytes[start + 1], bytes[start + 2]], to: identifier, addressing, padding: nil)
+    let frame = CANFrame(
+      isotp: 0x30 | bytes[start] & 15, second: bytes[start + 1], [bytes[start + 2]], to: identifier, addressing, padding: nil)
     let received = ISOTPAddressing(sentByte: addressing.receivedByte, receivedByte: addressing.sentByte)
     guard case .flowControl(let flowControl)? = frame.isotp(received) else { return require(false, "a flow control is not recognised") }
     sender.receive(flowControl, at: now)
