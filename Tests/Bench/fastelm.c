@@ -133,11 +133,12 @@ static struct Connection *ecu_on(struct Connection *bus, unsigned ecu) {
   return add_connection((struct Connection){.descriptor = -1, .timer = -1, .bus = bus, .ecu = ecu});
 }
 
-// Sends the first frame of an ECU, after the delay. One ECU answers at a time.
+// Sends the acknowledgement of the adapter, and the frame of an ECU after the delay. One ECU answers at a time.
 static void send_later(struct Connection *c, const char *text, int count) {
   if (!delay_ns) return send_text(c, text, count);
-  memcpy(c->delayed, text, count);
-  c->due = count;
+  send_text(c, text, 2);
+  c->due = count - 2;
+  memcpy(c->delayed, text + 2, c->due);
   timerfd_settime(c->timer, 0, &(struct itimerspec){.it_value.tv_nsec = delay_ns}, NULL);
 }
 
@@ -153,25 +154,29 @@ static char *put_frame(char *out, int frame) {
   return out;
 }
 
-// Answers a line of slcan: a command to the adapter, or a frame to an ECU, which the adapter acknowledges.
+// Answers a line of slcan: a command to the adapter, or a frame to an ECU, which the adapter acknowledges. Without a delay, what follows at
+// once is sent together with the acknowledgement, as adapters on USB do.
 static void answer_slcan(struct Connection *c) {
-  char text[1024], *out = text, *command = c->command;
+  char text[1024] = "z\r", *out = text + 2, *command = c->command;
   if (*command != 't') return send_text(c, text, sprintf(text, "%s\r", *command == 'V' ? "V1013" : *command == 'F' ? "F00" : ""));
   unsigned ecu, did;
-  send_text(c, "z\r", 2);
   if (!strncmp(command, "t7E4803220101", 13)) {
     unsigned speed = 7 * c->replies++ % 10000;
     page[56] = speed >> 8;
     page[57] = speed;
     count_poll(c);
-    send_later(c, text, put_frame(text, 0) - text);
+    out = put_frame(out, 0);
+    send_later(c, text, out - text);
   } else if (!strncmp(command, "t7E4830", 7)) {
     for (int frame = 1; frame < FRAMES; frame++) out = put_frame(out, frame);
     send_text(c, text, out - text);
   } else if (sscanf(command, "t%3x80322%4x", &ecu, &did) == 2) {
     struct Connection *counter = ecu_on(c, ecu);
     count_poll(counter);
-    send_later(c, text, sprintf(text, "t%03X80462%04X%02X000000\r", ecu + 8, did, counter->replies++ & 0x7F));
+    out += sprintf(out, "t%03X80462%04X%02X000000\r", ecu + 8, did, counter->replies++ & 0x7F);
+    send_later(c, text, out - text);
+  } else {
+    send_text(c, text, 2);
   }
 }
 
