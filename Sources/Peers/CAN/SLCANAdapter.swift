@@ -11,20 +11,14 @@ public struct SLCANAdapter: Machine {
   private let faults: [CANFault]
   private var sendQueue: SendQueue
   private var random: SeededRandom
-  private var inputLine: [UInt8] = []
-  private var isOpen = false
-  /// Whether the channel is open for listening only.
-  private var isListening = false
-  /// The bit rate that was set, as the digit of the command; nil until then.
-  private var bitRate: UInt8?
+  private var channel = SLCANChannel()
   /// Until when frames are rejected.
   private var busOffUntil: Instant?
   private var statusFlags: SLCANStatus = []
 
   /// The digit of 500 kbit/s, the bit rate of the cars.
   private static let carBitRate = UInt8(ascii: "6")
-  private static let (maxLineLength, maxQueuedBytes) = (64, 65_536)
-  private static let bell: UInt8 = 7
+  private static let maxQueuedBytes = 65_536
 
   /// Creates an adapter. `isInstant`: without delays; `seed` determines random faults.
   public init(car: any Car = ElectricCar(), name: String? = nil, isInstant: Bool = false, faults: [CANFault] = [], seed: UInt64 = 1) {
@@ -42,7 +36,7 @@ public struct SLCANAdapter: Machine {
     case .started: bus.start(at: now)
     case .linkChanged(.main, .up), .linkChanged(.main, .down):
       sendQueue.reset(at: now)
-      (inputLine, isOpen) = ([], false)
+      channel.reset()
     case .received(.main, let bytes): for byte in bytes { receive(byte, at: now) }
     case .sent(let id, let failure):
       sendQueue.sent(id)
@@ -52,7 +46,7 @@ public struct SLCANAdapter: Machine {
     case .stopping: effects.append(.stopped)
     default: break
     }
-    for (frame, due) in bus.takeFrames(at: now) where isOpen { pass(frame, at: due) }
+    for (frame, due) in bus.takeFrames(at: now) where channel.isOpen { pass(frame, at: due) }
     sendQueue.flush(at: now, &effects)
   }
 
@@ -67,52 +61,31 @@ public struct SLCANAdapter: Machine {
   private func hasFault(_ kind: CANFault.Kind) -> Bool { faults.contains { $0.kind == kind } }
 
   private mutating func receive(_ byte: UInt8, at now: Instant) {
-    guard byte == 0x0D else {
-      if inputLine.count < Self.maxLineLength { inputLine.append(byte) }
-      return
-    }
-    let line = inputLine
-    inputLine.removeAll(keepingCapacity: true)
-    guard let reply = run(line, at: now) else { return }
+    guard let line = channel.receive(byte) else { return }
+    let reply = run(line, at: now)
     if !hasFault(.silent) { sendQueue.add(reply, at: now) }
   }
 
   /// Runs a command, and returns its reply.
-  private mutating func run(_ line: [UInt8], at now: Instant) -> [UInt8]? {
-    let (accepted, rejected): ([UInt8], [UInt8]) = ([0x0D], [Self.bell])
-    switch line.first {
-    case nil: return accepted
-    case UInt8(ascii: "C"):
-      defer { isOpen = false }
-      return isOpen ? accepted : rejected
-    case UInt8(ascii: "S"):
-      guard !isOpen, line.count == 2, (0x30...0x38).contains(line[1]) else { return rejected }
-      bitRate = line[1]
-      return accepted
-    case UInt8(ascii: "O"), UInt8(ascii: "L"):
-      guard !isOpen else { return rejected }
-      (isOpen, isListening, busOffUntil, statusFlags) = (true, line.first == UInt8(ascii: "L"), nil, [])
-      return accepted
-    case UInt8(ascii: "V"): return Array("V\(name)\r".utf8)
-    case UInt8(ascii: "N"): return Array("NA123\r".utf8)
-    case UInt8(ascii: "F"):
-      guard isOpen else { return rejected }
-      defer { statusFlags = [] }
-      return [0x46, HexDigits.digit(statusFlags.rawValue >> 4), HexDigits.digit(statusFlags.rawValue), 0x0D]
-    case UInt8(ascii: "t"), UInt8(ascii: "T"): return send(line, at: now)
-    default: return rejected
-    }
+  private mutating func run(_ line: [UInt8], at now: Instant) -> [UInt8] {
+    if let first = line.first, first == UInt8(ascii: "t") || first == UInt8(ascii: "T") { return send(line, at: now) }
+    let wasOpen = channel.isOpen
+    let reply = channel.run(line, version: name, status: statusFlags)
+    // The flags are those since they were last read.
+    if wasOpen, line.first == UInt8(ascii: "F") { statusFlags = [] }
+    if !wasOpen, channel.isOpen { (busOffUntil, statusFlags) = (nil, []) }
+    return reply
   }
 
   /// Sends a frame on the bus.
   private mutating func send(_ line: [UInt8], at now: Instant) -> [UInt8] {
-    guard isOpen, !isListening, let frame = Self.frame(line) else { return [Self.bell] }
+    guard channel.state == .open, let frame = Self.frame(line) else { return SLCANChannel.rejected }
     if let busOffUntil, now < busOffUntil {
       statusFlags.formUnion([.errorPassive, .busError])
-      return [Self.bell]
+      return SLCANChannel.rejected
     }
     let queued: [UInt8] = [line[0] == UInt8(ascii: "t") ? UInt8(ascii: "z") : UInt8(ascii: "Z"), 0x0D]
-    guard (bitRate ?? Self.carBitRate) == Self.carBitRate else {
+    guard (channel.bitRate ?? Self.carBitRate) == Self.carBitRate else {
       statusFlags.insert(.busError)
       return queued
     }
@@ -122,7 +95,7 @@ public struct SLCANAdapter: Machine {
     case .busOff(let until):
       busOffUntil = until
       statusFlags.formUnion([.errorPassive, .busError])
-      return [Self.bell]
+      return SLCANChannel.rejected
     }
     return queued
   }

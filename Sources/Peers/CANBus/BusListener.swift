@@ -36,16 +36,12 @@ public struct BusListener: Machine {
   private let bitRate: UInt8
   private let faults: [Fault]
   private var sendQueue = SendQueue(baud: nil)
-  private var inputLine: [UInt8] = []
-  private var isOpen = false
-  /// The bit rate that the client has set.
-  private var clientBitRate: UInt8?
+  private var channel = SLCANChannel()
   /// When the first frame was or is sent.
   private var origin: Instant = 0
   private var next = 0
 
-  private static let (maxLineLength, maxQueuedBytes) = (64, 262_144)
-  private static let bell: UInt8 = 7
+  private static let maxQueuedBytes = 262_144
 
   /// Creates an adapter on a bus with this bit rate in bit/s, which must be one of slcan's. The traffic begins when the channel is opened.
   package init(_ traffic: BusTraffic, bitRate: Int = 500_000, faults: [Fault] = []) {
@@ -55,11 +51,11 @@ public struct BusListener: Machine {
 
   /// The time of the next frame; nil if none follows.
   private var nextDue: Instant? {
-    guard isOpen, next < traffic.frames.count, receives, !faults.contains(.noTraffic) else { return nil }
+    guard channel.isOpen, next < traffic.frames.count, receives, !faults.contains(.noTraffic) else { return nil }
     return origin &+ traffic.frames[next].time
   }
 
-  private var receives: Bool { (clientBitRate ?? bitRate) == bitRate }
+  private var receives: Bool { (channel.bitRate ?? bitRate) == bitRate }
 
   public var nextWake: Instant? { [sendQueue.nextDue, nextDue].compactMap { $0 }.min() }
 
@@ -67,7 +63,7 @@ public struct BusListener: Machine {
     switch input {
     case .linkChanged(.main, _):
       sendQueue.reset(at: now)
-      (inputLine, isOpen) = ([], false)
+      channel.reset()
     case .received(.main, let bytes): for byte in bytes { receive(byte, at: now) }
     case .sent(let id, let failure):
       sendQueue.sent(id)
@@ -92,36 +88,16 @@ public struct BusListener: Machine {
   }
 
   private mutating func receive(_ byte: UInt8, at now: Instant) {
-    guard byte == carriageReturn else {
-      if inputLine.count < Self.maxLineLength { inputLine.append(byte) }
-      return
-    }
-    sendQueue.add(run(inputLine, at: now), at: now)
-    inputLine.removeAll(keepingCapacity: true)
+    if let line = channel.receive(byte) { sendQueue.add(run(line, at: now), at: now) }
   }
 
   /// Runs a command, and returns its reply.
   private mutating func run(_ line: [UInt8], at now: Instant) -> [UInt8] {
-    let (accepted, rejected): ([UInt8], [UInt8]) = ([carriageReturn], [Self.bell])
-    switch line.first {
-    case nil: return accepted
-    case UInt8(ascii: "C"):
-      defer { isOpen = false }
-      return isOpen ? accepted : rejected
-    case UInt8(ascii: "S"):
-      guard !isOpen, line.count == 2, (0x30...0x38).contains(line[1]) else { return rejected }
-      clientBitRate = line[1]
-      return accepted
-    case UInt8(ascii: "L") where faults.contains(.rejectsListening): return rejected
-    case UInt8(ascii: "O"), UInt8(ascii: "L"):
-      guard !isOpen else { return rejected }
-      (isOpen, origin, next) = (true, now, 0)
-      return accepted
-    case UInt8(ascii: "V"): return Array("V1013\r".utf8)
-    case UInt8(ascii: "N"): return Array("NA123\r".utf8)
-    case UInt8(ascii: "F"): return isOpen ? Array((receives ? "F00\r" : "F80\r").utf8) : rejected
-    default: return rejected
-    }
+    if line.first == UInt8(ascii: "L"), faults.contains(.rejectsListening) { return SLCANChannel.rejected }
+    let wasOpen = channel.isOpen
+    let reply = channel.run(line, version: "1013", status: receives ? [] : .busError)
+    if !wasOpen, channel.isOpen { (origin, next) = (now, 0) }
+    return reply
   }
 }
 
