@@ -105,8 +105,8 @@ soak: setup-bench build ## run every kind in simulation with faults and many cli
 demo: setup-build build ## watch a simulated car, polled at 20 Hz; with WEB=1 in a browser
 	@Tests/Demo/demo.sh $(release)
 
-bench: setup-bench build ## measure the release build against the minimum that the hardware allows
-	python3 Tests/Bench/bench.py
+bench: setup-bench build ## measure the release build against the minimum that the hardware allows (BENCH="web page" names benchmarks)
+	python3 Tests/Bench/bench.py $(BENCH)
 
 vehicles = $(wildcard Sources/Protocols/OBD/Vehicles/*)
 tables = $(patsubst %,.build/tables/%.swift,$(basename $(notdir $(vehicles))))

@@ -2,7 +2,7 @@
 """Benchmarks of vehicled against the floor: the minimum that hardware and kernel allow, measured in the same run.
 
   bench.py [max] [hz] [scale] [frames] [fanout] [ble] [vesc] [car] [tilt] [flood] [idle]     default: all of these
-  bench.py history | kills | mqtt | web | can-listen
+  bench.py history | kills | mqtt | web | page | can-listen
 
   max     one adapter back to back: polls per second and CPU per poll, against the C floor
   hz      one adapter at 20 Hz, no client: CPU per poll, missed polls, drift, lateness, against the floor
@@ -22,6 +22,7 @@
   can-listen
           a CAN bus with 4000 frames per second and 500 signals over slcan on TCP: lost frames, CPU
   web     vehicled-web: three browsers that watch 80 properties at 10 Hz: CPU, memory, time to the first values
+  page    its page in Chromium: the first values, the delay to the pixel, the reason after key-off, a plot of six series for ten minutes
 
 Rates and lateness are measured by the simulated adapter (fastelm), CPU by the kernel. The programs take turns; figures are medians of
 the rounds, ratios are computed within a round. The exit status is 1 if a target is missed.
@@ -36,7 +37,7 @@ from verdict import verdicts
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", metavar="NAME", help="max, hz, scale, frames, fanout, ble, vesc, car, tilt, flood, idle, history, kills, web, can-listen, mqtt, or one part of mqtt: mqtt-kills, mqtt-outage, mqtt-cpu, mqtt-vehicle")
+    parser.add_argument("what", nargs="*", metavar="NAME", help="max, hz, scale, frames, fanout, ble, vesc, car, tilt, flood, idle, history, kills, web, page, can-listen, mqtt, or one part of mqtt: mqtt-kills, mqtt-outage, mqtt-cpu, mqtt-vehicle")
     parser.add_argument("--bin", type=Path, default=rig.ROOT / ".build" / "release", help="directory of vehicled and vehiclectl (.build/release)")
     parser.add_argument("--quick", action="store_true", help="short runs, as a smoke test")
     parser.add_argument("--rounds", type=int, help="number of rounds (3; quick 1)")
@@ -48,7 +49,7 @@ def main():
     options = parser.parse_args()
     benchmarks = {"max": polling.run_max, "hz": polling.run_hz, "scale": polling.run_scale, "frames": frames.run_frames, "fanout": fanout.run_fanout, "ble": beside.run_ble, "vesc": beside.run_vesc, "car": car.run_car, "tilt": tilting.run_tilt, "flood": flooding.run_flood, "idle": idle.run_idle}
     parts = {f"mqtt-{part}": run for part, run in mqtt.PARTS.items()}
-    separate = {"history": history.run_history, "kills": history.run_kills, "mqtt": mqtt.run_mqtt, "web": web.run_web, "can-listen": listening.run_listen, **parts}
+    separate = {"history": history.run_history, "kills": history.run_kills, "mqtt": mqtt.run_mqtt, "web": web.run_web, "page": web.run_page, "can-listen": listening.run_listen, **parts}
     for name in options.what:
         if name not in benchmarks | separate:
             parser.error(f"there is no benchmark {name}: choose from {', '.join(benchmarks | separate)}")

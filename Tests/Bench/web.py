@@ -3,7 +3,7 @@ server, and the time from the first request to the first values.
 
 The values come from a fake daemon, because no simulated car has 80 properties that all change at this rate. The server only passes bytes
 on, so their source makes no difference to it. The figures of the page itself are measured in a real browser."""
-import base64, json, os, socket, struct, threading, time
+import base64, json, os, socket, struct, subprocess, threading, time
 from contextlib import suppress
 
 import rig
@@ -140,6 +140,17 @@ class Browser:
         with suppress(EOFError, OSError):
             while True:
                 self.receive()
+
+
+def run_page(options):
+    """The page in Chromium, by web_page.py with the Python that has playwright."""
+    python = rig.ROOT / ".venv" / "bin" / "python"
+    if not python.exists():
+        raise Trouble("playwright is not installed; run Tests/Setup/setup.sh")
+    command = [python, rig.HERE / "web_page.py", "--seconds", str(options.seconds or (60 if options.quick else 600))]
+    print("the page in Chromium", flush=True)
+    if subprocess.run(command, env={**os.environ, "VEHICLED_PROGRAMS": str(rig.binaries)}).returncode:
+        raise Trouble("a target was missed, or the page could not be measured")
 
 
 def run_web(options):

@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE.parent / "Web"), str(HERE)]
 from playwright.sync_api import sync_playwright  # noqa: E402
 from rig import FakeDaemon, Rig, reading, wait  # noqa: E402
-from verdict import judge  # noqa: E402
+from verdict import judge, verdicts  # noqa: E402
 
 HZ = 20
 NAVIGATIONS = 20
@@ -228,3 +228,4 @@ if __name__ == "__main__":
         for part in options.parts or PARTS:
             print(f"page: {part}")
             PARTS[part](browser, options.seconds)
+    sys.exit(any(not verdict["met"] for verdict in verdicts.values()))
