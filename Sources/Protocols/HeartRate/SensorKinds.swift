@@ -7,14 +7,14 @@ extension Kind {
   public static let heartRate = Kind(
     name: "heart-rate",
     summary: "A heart rate strap, or a watch that acts as one, over Bluetooth Low Energy",
-    links: [LinkRole(schemes: ["ble"], gatt: .heartRate)], options: []
+    links: [LinkRole(schemes: ["ble"], gatt: .heartRate, onlyReceives: true)], options: []
   ) { _ throws(OptionError) in SensorMachine<HeartRateMeasurement>() }
 
   /// Foot pods, and watches that act as one.
   public static let footPod = Kind(
     name: "foot-pod",
     summary: "A foot pod, or a watch that acts as one, over Bluetooth Low Energy",
-    links: [LinkRole(schemes: ["ble"], gatt: .footPod)], options: []
+    links: [LinkRole(schemes: ["ble"], gatt: .footPod, onlyReceives: true)], options: []
   ) { _ throws(OptionError) in SensorMachine<RunningMeasurement>() }
 }
 

@@ -136,6 +136,17 @@ import Testing
   }
 }
 
+@Suite struct SensorKindTests {
+  /// A link on which the daemon waits for its own first message is not recorded after it came up.
+  @Test func `sensors that are only listened to can be recorded from any time on`() {
+    for kind in [Kind.heartRate, .footPod] {
+      for role in kind.links {
+        #expect(role.gatt?.profiles.allSatisfy { $0.write == nil } == true && role.onlyReceives, "\(kind.name)")
+      }
+    }
+  }
+}
+
 extension Host {
   fileprivate init<Measurement: SensorMeasurement>(_ model: WearableSensor.Model, _ faults: String...) throws
   where Subject == SensorMachine<Measurement>, World == PeerLink<WearableSensor> {
