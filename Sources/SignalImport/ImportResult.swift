@@ -53,6 +53,20 @@ public struct ImportRemarks: Sendable, Equatable {
   }
 }
 
+/// The text of a file for signals.d with these sections, each of which is a list of lines. `remark`: what the owner must know about them.
+func signalFile(_ sections: some Sequence<[String]>, from source: String, device: String?, remark: String) -> String {
+  var lines = [
+    "# Signals imported by vehiclectl import from \(visible(source, limit: 200)).",
+    "# Put this file into signals.d beside vehicled.toml, then run: vehicled --check-config, and vehiclectl reload.", "# \(remark)",
+  ]
+  for section in sections {
+    lines.append("")
+    lines += section
+    if let device { lines.append("devices = [\"\(device)\"]") }
+  }
+  return lines.joined(separator: "\n") + "\n"
+}
+
 /// Text as a string of TOML, without invisible characters.
 func quoted(_ text: String) -> String {
   var quoted = "\""

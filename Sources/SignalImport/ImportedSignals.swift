@@ -63,16 +63,8 @@ public struct ImportedSignals: ImportResult {
   /// Returns the text of a file for signals.d, which names its source. `device`: the device that the file is for; nil for all devices of
   /// the kind.
   public func file(from source: String, device: String? = nil) -> String {
-    var lines = [
-      "# Signals imported by vehiclectl import from \(visible(source, limit: 200)).",
-      "# Put this file into signals.d beside vehicled.toml, then run: vehicled --check-config, and vehiclectl reload.",
-      "# Values outside of min and max are absent. Check the signals: a car may respond differently from the source.",
-    ]
-    for signal in signals {
-      lines.append("")
-      lines += signal.lines
-      if let device { lines.append("devices = [\"\(device)\"]") }
-    }
-    return lines.joined(separator: "\n") + "\n"
+    signalFile(
+      signals.map(\.lines), from: source, device: device,
+      remark: "Values outside of min and max are absent. Check the signals: a car may respond differently from the source.")
   }
 }

@@ -61,17 +61,9 @@ public struct ImportedCANSignals: ImportResult {
   }
 
   public func file(from source: String, device: String? = nil) -> String {
-    var lines = [
-      "# Signals imported by vehiclectl import from \(visible(source, limit: 200)).",
-      "# Put this file into signals.d beside vehicled.toml, then run: vehicled --check-config, and vehiclectl reload.",
-      "# Remove the sections that you do not need. Values outside of min and max are absent.",
-    ]
-    for signal in signals {
-      lines.append("")
-      lines += signal.lines
-      if let device { lines.append("devices = [\"\(device)\"]") }
-    }
-    return lines.joined(separator: "\n") + "\n"
+    signalFile(
+      signals.map(\.lines), from: source, device: device,
+      remark: "Remove the sections that you do not need. Values outside of min and max are absent.")
   }
 }
 

@@ -90,14 +90,7 @@ final class DaemonMonitor: ServiceOwner {
     if let socket { return socket.send(message) }
     // Without a daemon, the connections of the pages close by themselves.
     guard let descriptor = try? UnixSocket.connect(to: path) else { return silence.end() }
-    let monitor = NIOLoopBound(self, eventLoop: loop)
-    ClientBootstrap(group: loop).channelInitializer { channel in
-      channel.eventLoop.makeCompletedFuture {
-        let handler = ServiceHandler(monitor.value)
-        monitor.value.socket = handler
-        try channel.pipeline.syncOperations.addHandler(handler)
-      }
-    }.withConnectedSocket(descriptor).whenSuccess { $0.writeAndFlush(message, promise: nil) }
+    open(descriptor, on: loop) { $0.socket = $1 }.whenSuccess { $0.writeAndFlush(message, promise: nil) }
   }
 
   // MARK: The daemon

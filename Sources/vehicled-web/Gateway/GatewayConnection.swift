@@ -124,14 +124,7 @@ final class GatewayConnection: WebSocketOwner, ServiceOwner {
 
   private func connect() throws(ValueError) {
     let descriptor = try UnixSocket.connect(to: path)
-    let connection = NIOLoopBound(self, eventLoop: loop)
-    ClientBootstrap(group: loop).channelInitializer { channel in
-      channel.eventLoop.makeCompletedFuture {
-        let handler = ServiceHandler(connection.value)
-        connection.value.socket = handler
-        try channel.pipeline.syncOperations.addHandler(handler)
-      }
-    }.withConnectedSocket(descriptor).assumeIsolated().whenComplete { [self] result in
+    open(descriptor, on: loop) { $0.socket = $1 }.assumeIsolated().whenComplete { [self] result in
       switch result {
       case .success: isClosed ? socket?.close() : browser?.resumeReading()
       case .failure(let error): browser?.close(.unavailable("cannot use \(path): \(error)"))

@@ -2,6 +2,7 @@
 // the service merges its values.
 
 import NIOCore
+import NIOPosix
 
 /// Receives the events of a connection to a service.
 protocol ServiceOwner: AnyObject {
@@ -13,6 +14,20 @@ protocol ServiceOwner: AnyObject {
   /// Whether the service reads as fast as the browser sends has changed.
   func serviceWritabilityChanged()
   func serviceClosed()
+}
+
+extension ServiceOwner {
+  /// Opens a channel over a connected socket, which it owns, and passes its handler to `keep` before it can receive anything.
+  func open(_ descriptor: CInt, on loop: any EventLoop, keep: @escaping (Self, ServiceHandler) -> Void) -> EventLoopFuture<any Channel> {
+    let bound = NIOLoopBound((owner: self, keep: keep), eventLoop: loop)
+    return ClientBootstrap(group: loop).channelInitializer { channel in
+      channel.eventLoop.makeCompletedFuture {
+        let handler = ServiceHandler(bound.value.owner)
+        bound.value.keep(bound.value.owner, handler)
+        try channel.pipeline.syncOperations.addHandler(handler)
+      }
+    }.withConnectedSocket(descriptor)
+  }
 }
 
 final class ServiceHandler: ChannelDuplexHandler {
