@@ -24,14 +24,7 @@ extension CANSignal {
         "cycle-time", ValueRule(.float, unit: "ms", range: 1...3_600_000),
         help: "Milliseconds between two messages; a value expires after three of them, but not within 300 ms; default: after 3 s"),
       Option("retained", ValueRule(.bool), default: .bool(false), help: "Keep the last value, with its age, when messages stop"),
-      Option(
-        "group", ValueRule(.string, choices: PropertyGroup.allCases.map(\.rawValue)),
-        help: "Group in which clients show the value"),
-      Option(
-        "rank", ValueRule(.int, range: 1...4),
-        help: "Importance: 1 also in one-line summaries, 2 and 3 in the group, 4 only on request"),
-      Option("help", ValueRule(.string), help: "One-line description"),
-    ],
+    ] + CustomSignal.displayOptions,
     help: "A signal on a CAN bus: a property that a message contains", folder: "signals.d", maxNameLength: CustomSignal.maxNameLength
   ) { section, _ in
     var problems: [OptionError] = []

@@ -5,6 +5,16 @@ extension CustomSignal {
   /// The maximum length of a name; imported names can be longer than built-in ones.
   static let maxNameLength = 64
 
+  /// The keys of every signal that say how clients show it.
+  static let displayOptions = [
+    Option(
+      "group", ValueRule(.string, choices: PropertyGroup.allCases.map(\.rawValue)), help: "Group in which clients show the value"),
+    Option(
+      "rank", ValueRule(.int, range: 1...4),
+      help: "Importance: 1 also in one-line summaries, 2 and 3 in the group, 4 only on request"),
+    Option("help", ValueRule(.string), help: "One-line description"),
+  ]
+
   static let section = Section(
     "signal",
     options: [
@@ -31,14 +41,7 @@ extension CustomSignal {
       Option("valid", ValueRule(.string), help: "Formula that checks the response; if its result is 0, the value is absent"),
       Option("retained", ValueRule(.bool), default: .bool(false), help: "Keep the last value, with its age, while the vehicle is silent"),
       Option("period", ValueRule(.float, unit: "s", range: 0.05...3600), default: .float(1), help: "Seconds between two polls"),
-      Option(
-        "group", ValueRule(.string, choices: PropertyGroup.allCases.map(\.rawValue)),
-        help: "Group in which clients show the value"),
-      Option(
-        "rank", ValueRule(.int, range: 1...4),
-        help: "Importance: 1 also in one-line summaries, 2 and 3 in the group, 4 only on request"),
-      Option("help", ValueRule(.string), help: "One-line description"),
-    ],
+    ] + displayOptions,
     help: "A custom signal: a property that you define", folder: "signals.d", maxNameLength: maxNameLength
   ) { section, setup in
     var problems: [OptionError] = []
