@@ -18,7 +18,7 @@ enum FramesPort: Equatable, Sendable {
   }
 }
 
-struct FramesSession: AdapterDialogue {
+struct FramesSession: CommandlessDialogue {
   static let silentMessage = "the CAN adapter does not respond; check its power, its baud rate, and that it speaks slcan"
   private static let noVoltageMessage = "a CAN adapter does not measure it"
   private static let rejectionMessage = "the CAN adapter sends no frames (bus-off); check wiring and bit-rate: reopening its channel"
@@ -108,25 +108,14 @@ struct FramesSession: AdapterDialogue {
     }
   }
 
-  var addressing: ECUAddressing? { nil }
-  func isSet(to addressing: ECUAddressing) -> Bool { true }
-  func steps(to addressing: ECUAddressing) -> [ECUAddressing.Step] { [] }
-  var hasLostEchoSetting: Bool { false }
-  var setupProblem: String? { nil }
-
   // MARK: The reply
 
   var command: [UInt8] { lastCommand }
   var reply: [UInt8] { Array(lastFrames.map(\.candumpText).joined(separator: "\r").utf8) }
   var replyBody: ArraySlice<UInt8> { reply[...] }
-  var isAcknowledged: Bool { false }
-  var unexpectedText: [UInt8]? { nil }
-  var usesSTPX: Bool { false }
   mutating func parse(learnsChecksums: Bool) -> ReplyReader.Outcome { outcome }
 
   // MARK: The link
-
-  mutating func restore(_ stored: [String: [UInt8]]) {}
 
   mutating func linkCameUp(baud: Int?, _ effects: inout Effects) {
     (hasResponded, lacksStatus) = (false, false)
@@ -138,8 +127,6 @@ struct FramesSession: AdapterDialogue {
     endExchange()
     state = .down(reason)
   }
-
-  mutating func tryNextBaudRate(_ effects: inout Effects) -> Bool { false }
 
   private mutating func beginOpening() {
     endExchange()
@@ -214,16 +201,6 @@ struct FramesSession: AdapterDialogue {
     endExchange()
     state = .resting(until: until, reason)
   }
-
-  // Frames carry their address, the ECUs' addresses show the protocol, and the adapter has neither a voltmeter nor a sleep command.
-  mutating func retarget(to destination: ECUAddressing, fastTarget: Target?, at now: Instant, _ effects: inout Effects) -> AdapterEvent {
-    .none
-  }
-  mutating func identifyProtocol() {}
-  mutating func measureVoltage(isProbe: Bool, at now: Instant, _ effects: inout Effects) {}
-  mutating func enterLowPower(until: Instant) {}
-  mutating func noteEchoHandled() {}
-  mutating func apply(_ change: Queries.Outcome.Addressing) {}
 
   mutating func apply(_ reaction: Reaction, _ effects: inout Effects) {
     if reaction.notices.contains(.vehicleResponded) { failures.reset() }
@@ -320,11 +297,6 @@ struct FramesSession: AdapterDialogue {
       values.withdraw(.adapterVoltage, Self.noVoltageMessage, &effects)
     }
     return event
-  }
-
-  mutating func overflowed(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent { .none }
-  mutating func statusReceived(_ status: ELMStatus, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
-    .none
   }
 
   mutating func count(_ failure: AdapterFailure, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {

@@ -11,9 +11,7 @@ struct VehiclePolling: Sendable {
   private(set) var detection: ProtocolDetection
   private(set) var scheduler: PollScheduler
   private(set) var timeout = ResponseTimeout()
-  private let requests: ConfiguredRequests
-  /// The bit rate of a CAN interface in bit/s, if it is known; an ELM327 uses that of the protocol.
-  private let bitRate: Int?
+  private let declaration: VehicleDeclaration
   /// The configured profile of a vehicle that does not respond to service 01. Its properties are declared from the start.
   private let profileWithoutPIDs: VehicleProfile?
 
@@ -21,22 +19,17 @@ struct VehiclePolling: Sendable {
     rate: Double, phase: Double, _ choice: VehicleChoice, isFastOnly: Bool, _ signals: [CustomSignal], _ overrides: PropertyOverrides,
     bitRate: Int?, _ values: inout ValueTable
   ) {
-    self.bitRate = bitRate
     detection = ProtocolDetection(choice)
     scheduler = PollScheduler(rate: rate, phase: phase, first: choice.candidates[0].request)
-    requests = ConfiguredRequests(isFastOnly: isFastOnly, signals: signals, overrides: overrides)
+    declaration = VehicleDeclaration(
+      ConfiguredRequests(isFastOnly: isFastOnly, signals: signals, overrides: overrides), bitRate: bitRate)
     profileWithoutPIDs = choice.profileWithoutPIDs
     if let profile = profileWithoutPIDs {
       let fast = profile.split(on: profile.bus).fast
-      scheduler.begin(
-        FastRequest(fast.request), every: overrides.period(of: fast.rows.map(\.dataRow.property.name), default: fast.request.period))
-      scheduler.apply(
-        values.placeProperties(
-          hasBatteryRecord: false, fast: fast, requests.layouts(of: profile), period: scheduler.pace.period, isDetected: true))
+      scheduler.begin(FastRequest(fast.request), every: declaration.period(of: fast))
+      scheduler.apply(declaration.place(profile, fast: fast, period: scheduler.pace.period, &values))
     } else {
-      let layouts = requests.layouts(of: choice == .eGMP ? .eGMP : nil, on: detection.bus)
-      scheduler.apply(
-        values.placeProperties(hasBatteryRecord: choice.mayHaveBMSRecord, fast: nil, layouts, period: scheduler.pace.period))
+      scheduler.apply(declaration.place(choice, on: detection.bus, period: scheduler.pace.period, &values))
     }
   }
 
@@ -183,7 +176,7 @@ struct VehiclePolling: Sendable {
       if isFirst { recognise(session.reader, data, &values, &effects) }
       values.publishRecord(session.reader, data, at: now, &effects)
     } else {
-      if isFirst, let profileWithoutPIDs { publish(profileWithoutPIDs.title, on: detection.bus, &values, &effects) }
+      if isFirst, let profileWithoutPIDs { declaration.publish(profileWithoutPIDs.title, on: detection.bus, &values, &effects) }
       let completeness = values.publish(scheduler.fast.rows, request.parameters, session.reader, data, from: source, at: now, &effects)
       if completeness == .none { values.countBadReply(session.reply, &effects) }
       scheduler.recordCompleteness(completeness)
@@ -340,31 +333,20 @@ struct VehiclePolling: Sendable {
     let request = scheduler.fast.request
     let family = reader.payload.withUnsafeBufferPointer { VehicleFamily(request, record: UnsafeBufferPointer(rebasing: $0[data])) }
     if detection.setVehicle(family, &effects) {
-      scheduler.apply(
-        values.declare(
-          hasBatteryRecord: true, fast: nil, requests.layouts(of: family, on: detection.bus), period: scheduler.pace.period, of: [],
-          &effects))
+      scheduler.apply(declaration.declare(family, on: detection.bus, period: scheduler.pace.period, &values, &effects))
     }
-    publish("electric Hyundai or Kia" + (family.map { " (\($0.rawValue))" } ?? ""), on: detection.bus, &values, &effects)
-  }
-
-  /// Publishes the name of the vehicle, and its protocol.
-  private func publish(_ vehicle: String, on bus: OBDProtocol, _ values: inout ValueTable, _ effects: inout Effects) {
-    values.publish(vehicle: vehicle, &effects)
-    if let name = bus.name(at: bitRate) { values.publish(.protocol, .string(name), &effects) }
+    declaration.publish("electric Hyundai or Kia" + (family.map { " (\($0.rawValue))" } ?? ""), on: detection.bus, &values, &effects)
   }
 
   /// Sets the detected vehicle to an SAE J1979 vehicle with these ECUs. Returns false if they support no known PID.
   private mutating func recognise(_ found: ECUDiscovery, _ values: inout ValueTable, _ effects: inout Effects) -> Bool {
     let profile = detection.profile(of: found)
-    guard let car = StandardCar(found, requests.overrides.adapted(to: profile)) else { return false }
+    guard let car = declaration.car(found, profile) else { return false }
     detection.setVehicle(found)
     scheduler.begin(car.request, every: car.fast.request.usesDeviceRate ? nil : car.fast.request.period)
-    scheduler.apply(
-      values.declare(
-        hasBatteryRecord: false, fast: car.fast, requests.layouts(of: car, found, profile), period: scheduler.pace.period, of: found.ecus,
-        &effects))
-    publish("\(profile?.title ?? "standard OBD-II") (\(found.ecus.map(\.text).joined(separator: ", ")))", on: found.bus, &values, &effects)
+    scheduler.apply(declaration.declare(car, found, profile, period: scheduler.pace.period, &values, &effects))
+    declaration.publish(
+      "\(profile?.title ?? "standard OBD-II") (\(found.ecus.map(\.text).joined(separator: ", ")))", on: found.bus, &values, &effects)
     return true
   }
 
