@@ -1,5 +1,6 @@
 // The floor: the minimum work of a user-space program that polls ELM327s over TCP. Writes the request and reads up to `>`, without
-// parsing, error handling or clients. One thread, one epoll, at most one timer.
+// parsing, error handling or clients. One thread, one epoll, at most one timer. If REQUEST is a frame of slcan, the peer is a CAN adapter:
+// writes the flow control after the first frame of the record, and reads up to its last one.
 //
 //   floor PORT [CONNECTIONS [HZ [SECONDS [REQUEST [COMMAND...]]]]]
 //
@@ -15,6 +16,7 @@ struct Connection {
 };
 
 static char request[64] = "2201019\r";
+static int is_slcan;
 
 static void ask(struct Connection *c) {
   c->busy = 1;
@@ -27,7 +29,14 @@ static int take(struct Connection *c) {
   char bytes[2048];
   ssize_t count = read(c->descriptor, bytes, sizeof bytes);
   if (count <= 0) die("read");
-  if (bytes[count - 1] == '>') c->busy = 0;
+  if (is_slcan) {
+    static const char control[] = "t7E483000000000000000\r";
+    ssize_t length = sizeof control - 1;
+    if (!strncmp(bytes + 2, "t7EC810", 7) && write(c->descriptor, control, length) != length) die("write");
+    if (count > 21 && !strncmp(bytes + count - 22, "t7EC828", 7)) c->busy = 0;
+  } else if (bytes[count - 1] == '>') {
+    c->busy = 0;
+  }
   return !c->busy;
 }
 
@@ -41,6 +50,7 @@ static void tell(struct Connection *c, const char *command) {
 static void set_up(struct Connection *c, const char *port, char **more) {
   static const char *commands[] = {"ATZ", "ATE0", "ATL0", "ATS0", "ATH1"};
   c->descriptor = connect_to(port);
+  if (is_slcan) return;
   for (int i = 0; i < 5; i++) tell(c, commands[i]);
   for (; *more; more++) tell(c, *more);
 }
@@ -51,6 +61,7 @@ int main(int count, char **arguments) {
   double hz = count > 3 ? atof(arguments[3]) : 0, seconds = count > 4 ? atof(arguments[4]) : 1e6;
   char **more = arguments + (count > 6 ? 6 : count);
   if (count > 5) snprintf(request, sizeof request, "%s\r", arguments[5]);
+  is_slcan = *request == 't';
   raise_descriptor_limit();
   int poller = epoll_create1(EPOLL_CLOEXEC), timer = timerfd_create(CLOCK_MONOTONIC, 0);
   int told = signals((int[]){SIGTERM, SIGINT}, 2);

@@ -1,12 +1,13 @@
 """frames: the obd kind over slcan against the same over an ELM327's text, and under a load that only frames can carry."""
-import statistics, time
+import json, statistics, subprocess, time
 
 import rig
-from rig import HZ, Adapters, Daemon, Trouble, cpu, end, last_words, memory, running
+from rig import HZ, TOOLS, Adapters, Daemon, Trouble, cpu, end, last_words, memory, running, start
 from verdict import judge, median, show
 
 ECUS = [0x700 + 16 * row + column for row in range(3) for column in range(8)][:20]
 LINKS = {"ELM327 text": "tcp", "slcan": "slcan:tcp"}
+REQUESTS = {"ELM327 text": "2201019", "slcan": "t7E480322010100000000"}
 
 
 def polled(scheme, hz, seconds, delay=0, more="", kind="", wanted=1):
@@ -31,17 +32,34 @@ def polled(scheme, hz, seconds, delay=0, more="", kind="", wanted=1):
             end(daemon.process)
 
 
+def floor(name, seconds):
+    """The rate and CPU per record of the least program that reads the same records."""
+    with running(Adapters(rig.same, HZ, 0)) as adapters:
+        process = start([TOOLS / "floor", adapters.port, 1, 0, seconds, REQUESTS[name]], "floor", rig.same, stdout=subprocess.PIPE)
+        line = process.stdout.readline()
+        end(process)
+        if not line:
+            raise Trouble(last_words(process))
+        report = json.loads(line)
+        return {"rate": report["rate"], "cpu": report["cpu_per_poll_us"]}
+
+
 def run_frames(options):
     seconds = options.seconds or (2 if options.quick else 5)
     runs = {name: [] for name in LINKS}
+    floors = {name: [] for name in LINKS}
     for number in range(options.rounds):
         for name in sorted(LINKS, reverse=number % 2):
             runs[name].append(polled(LINKS[name], 0, seconds))
+            floors[name].append(floor(name, seconds))
     print(f"\nOne battery record back to back: {options.rounds} x {seconds:g} s")
     columns = [("records/s", "rate", "{:.0f}"), ("CPU µs/record", "cpu", "{:.1f}"), ("CPU %", "load", "{:.1f}"), ("RSS kB", "rss", "{:.0f}")]
-    show(["", *(c[0] for c in columns)], [[name, *(form.format(median(r, key)) for _, key, form in columns)] for name, r in runs.items()])
+    show(["", *(c[0] for c in columns), "the floor's CPU µs"], [
+        [name, *(form.format(median(r, key)) for _, key, form in columns), f"{median(floors[name], 'cpu'):.1f}"] for name, r in runs.items()])
+    times = lambda of: statistics.median(f["cpu"] / t["cpu"] for f, t in zip(of["slcan"], of["ELM327 text"]))
+    print(f"The floor needs {times(floors):.2f} times the CPU per record over slcan: its frames are two exchanges, the text is one.")
     judge("frames.rate", median(runs["slcan"], "rate"))
-    judge("frames.cpu", statistics.median(f["cpu"] / t["cpu"] for f, t in zip(runs["slcan"], runs["ELM327 text"])))
+    judge("frames.cpu", times(runs))
 
     whole = options.seconds or (5 if options.quick else 60)
     runs["100 Hz"] = [polled("slcan:tcp", 100, whole, delay=5)]
