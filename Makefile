@@ -8,7 +8,7 @@ DESTDIR =
 FUZZ_SECONDS = 600
 # The run time of the soak test, in seconds.
 SOAK_SECONDS = 3600
-fuzzers = dialogue replies elcomm vesc car answers varlink can toml
+fuzzers = dialogue replies elcomm vesc car answers varlink can blocks toml
 
 export PATH := $(PATH):/opt/swift/usr/bin
 programs = vehicled vehicled-history vehicled-mqtt vehicled-web vehiclectl vehiclesim
@@ -113,12 +113,13 @@ tables = $(patsubst %,.build/tables/%.swift,$(basename $(notdir $(vehicles))))
 $(tables) &: Sources/VehicleTables/generate.py $(vehicles)
 	python3 $< $(@D) $(vehicles)
 
-fuzz: setup $(tables) ## build and run the fuzzers, two at a time, FUZZ_SECONDS=600 each
+fuzz: setup build $(tables) ## build and run the fuzzers, two at a time, FUZZ_SECONDS=600 each
 	@printf '%s\n' $(fuzzers:%=.build/fuzz/%) | xargs -P 2 -n 1 $(MAKE) -s
 	@python3 Tests/Fuzz/seeds.py .build/fuzz/corpus
 	@cd .build/fuzz && printf '%s\n' $(fuzzers) | ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no xargs -P 2 -I @ sh -c ' \
 	  nice ./@ -max_total_time=$(FUZZ_SECONDS) -max_len=2000 -timeout=10 -dict=corpus/words -artifact_prefix=@- -print_final_stats=1 \
 	  corpus/@ >@.log 2>&1 && echo "fuzz: @: $$(tail -n 12 @.log | grep -m 1 ^Done)" || { tail -n 40 @.log >&2; exit 1; }'
+	@VEHICLED_PROGRAMS=$(release) python3 Tests/Fuzz/web_requests.py $(FUZZ_SECONDS)
 
 fuzz-short: FUZZ_SECONDS = 10
 fuzz-short: fuzz ## run the fuzzers for ten seconds each, as part of make test
@@ -142,7 +143,7 @@ obd = $(common) $(wildcard Sources/Protocols/OBD/*.swift Sources/Protocols/OBD/*
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 # Files of other targets import Protocols, of which they are part here.
-.build/fuzz/answers .build/fuzz/varlink: fuzz_warnings = -suppress-warnings
+.build/fuzz/answers .build/fuzz/varlink .build/fuzz/blocks: fuzz_warnings = -suppress-warnings
 
 longboard = $(common) $(wildcard Sources/Protocols/Longboard/*.swift Sources/Protocols/Longboard/*/*.swift)
 
@@ -166,6 +167,9 @@ longboard = $(common) $(wildcard Sources/Protocols/Longboard/*.swift Sources/Pro
 
 .build/fuzz/can: Tests/Fuzz/CAN.swift Tests/Fuzz/Invariants.swift $(common)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
+
+.build/fuzz/blocks: Tests/Fuzz/Blocks.swift Tests/Fuzz/Invariants.swift $(wildcard Sources/SampleBlocks/*.swift) $(common)
+	$(fuzz_swift) -I $(abspath Sources/CDeflate) $(abspath $^) -ldeflate -o ../$(@F)
 
 # Compares the messages of several frames with those of the kernel, in the guest of test-can.
 .build/isotp-oracle: Tests/Oracle/ISOTPOracle.swift Sources/Peers/SeededRandom.swift $(common)

@@ -45,6 +45,17 @@ def board_dialogues():
 formulas = ["Signed(BB)*256+BC", "{J:5} ? 1 : absent", "(A*256+B)/10", "float32(A,B,C,D)", "signed(A << 8 | B, 16) % 7", "min(A,B) > 3 && !C || ~A & 0x1F == 2", "((v<8)+u)/1.5e2"]
 
 
+def blocks():
+    """Input of Blocks.swift: ten rows one µs apart, with all of them or a difference in a row set, and a column of integers; samples."""
+    times, everything, integers = [1, 2, 2] + [0] * 8, [10, 0] + [0] * 10, [1, 0] + [0] * 10
+    parts = lambda *all: bytes(byte for part in all for byte in [len(part), *part])
+    for layout in (0, 0x80):
+        yield f"whole-{layout}", bytes([2, 10, layout | 5, 1]) + parts(times, [0], everything, integers)
+        yield f"difference-{layout}", bytes([3, 10, layout | 6, 0x11]) + parts(times, [1, 1, 97], everything, [10, 1, 0, 0], integers)
+    for kind in range(8):
+        yield f"samples-{kind}", bytes([5 + 8 * (kind % 2)]) + b"".join(bytes([kind | 8 | 16 * (index % 3), 51]) + b"ab,c\0%03d" % index for index in range(40))
+
+
 def answers():
     """Input of the parsers of Answers.swift, after a byte that selects the parser and the HTTP status."""
     weather = {
@@ -207,6 +218,8 @@ def seeds():
         yield f"answers/{name}", answer
     for name, content in can():
         yield f"can/{name}", content
+    for name, content in blocks():
+        yield f"blocks/{name}", content
     yield "toml/example", (root / "etc/vehicled.toml").read_bytes()
 
 
