@@ -1,10 +1,10 @@
 // swift-tools-version: 6.2
 // Targets: Protocols (no I/O), Varlink (the socket's messages), SignalImport, Trips, SampleBlocks, SQLite and HistoryStore (recorded
-// values), Peers (simulated devices, no I/O), ServiceRuntime (the event loop and the sockets of programs beside the daemon), Observations
-// (the daemon's values as such a program receives them), ConfigurationFiles (TOML), OpenMetrics, and the programs vehicled, vehicled-
-// history, vehicled-mqtt, vehicled-web, vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes tables of the data
-// files of Protocols. With VEHICLED_PROTOCOLS_ONLY set, the package is only the targets that need no packages but crypto, and their tests:
-// the quick loop of `make protocols`.
+// values), Peers (simulated devices, no I/O), Cryptography (OpenSSL), ServiceRuntime (the event loop and the sockets of programs beside the
+// daemon), Observations (the daemon's values as such a program receives them), ConfigurationFiles (TOML), OpenMetrics, and the programs
+// vehicled, vehicled-history, vehicled-mqtt, vehicled-web, vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes
+// tables of the data files of Protocols. With VEHICLED_PROTOCOLS_ONLY set, the package is only the targets that need no packages, and
+// their tests: the quick loop of `make protocols`.
 import PackageDescription
 
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
@@ -23,11 +23,10 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
   ],
   targets: [
     .target(
-      name: "Protocols", dependencies: [.product(name: "CryptoExtras", package: "swift-crypto")],
+      name: "Protocols", dependencies: ["Cryptography"],
       exclude: ["OBD/Vehicles"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")], plugins: ["VehicleTables"]),
     .plugin(name: "VehicleTables", capability: .buildTool(), path: "Sources/VehicleTables", exclude: ["generate.py"]),
@@ -39,8 +38,9 @@ let package = Package(
     .target(name: "SampleBlocks", dependencies: ["Protocols", "CDeflate"], swiftSettings: strict),
     .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
     .target(name: "HistoryStore", dependencies: ["SampleBlocks", "Protocols", "SQLite"], swiftSettings: strict),
-    .target(
-      name: "Peers", dependencies: ["Protocols", .product(name: "CryptoExtras", package: "swift-crypto")], swiftSettings: strict),
+    .target(name: "Peers", dependencies: ["Protocols", "Cryptography"], swiftSettings: strict),
+    .target(name: "Cryptography", dependencies: ["CCrypto"], swiftSettings: strict),
+    .target(name: "CCrypto"),
     .target(name: "CLinux"),
     .target(name: "CCurl"),
     .target(name: "CSQLiteDynamic"),
@@ -79,7 +79,7 @@ let package = Package(
     .executableTarget(
       name: "vehiclesim",
       dependencies: [
-        "Protocols", "Peers", "Varlink", "SampleBlocks", "ServiceRuntime", "DBus", "CLinux", "CSQLite",
+        "Protocols", "Peers", "Cryptography", "Varlink", "SampleBlocks", "ServiceRuntime", "DBus", "CLinux", "CSQLite",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -113,12 +113,11 @@ let package = Package(
     .executableTarget(
       name: "vehicled-web",
       dependencies: [
-        "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "OpenMetrics", "CDeflate",
+        "Protocols", "Cryptography", "Varlink", "ServiceRuntime", "ConfigurationFiles", "OpenMetrics", "CDeflate",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOWebSocket", package: "swift-nio"),
-        .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -147,7 +146,7 @@ let package = Package(
     .testTarget(name: "SampleBlocksTests", dependencies: ["SampleBlocks", "Protocols"], swiftSettings: strict),
     .testTarget(
       name: "HistoryStoreTests", dependencies: ["HistoryStore", "SQLite", "SampleBlocks", "Protocols", "CSQLite"], swiftSettings: strict),
-    .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Peers", "MachineTesting"], swiftSettings: strict),
+    .testTarget(name: "ProtocolsTests", dependencies: ["Protocols", "Cryptography", "Peers", "MachineTesting"], swiftSettings: strict),
     .testTarget(
       name: "vehicledTests",
       dependencies: [
@@ -173,15 +172,11 @@ let package = Package(
 
 if Context.environment["VEHICLED_PROTOCOLS_ONLY"] != nil {
   let needed: Set = [
-    "Protocols", "VehicleTables", "Varlink", "SignalImport", "Peers", "MachineTesting", "ProtocolsTests", "VarlinkTests",
+    "Protocols", "Cryptography", "CCrypto", "VehicleTables", "Varlink", "SignalImport", "Peers", "MachineTesting", "ProtocolsTests", "VarlinkTests",
     "SignalImportTests", "Trips", "TripsTests", "CDeflate", "SampleBlocks", "SampleBlocksTests", "CLinux", "CSQLite",
     "SQLite", "HistoryStore", "HistoryStoreTests",
   ]
   package.products = []
-  package.dependencies.removeAll { !$0.isCrypto }
+  package.dependencies = []
   package.targets.removeAll { !needed.contains($0.name) }
-}
-
-extension Package.Dependency {
-  var isCrypto: Bool { if case .sourceControl(_, let location, _) = kind { location.hasSuffix("/swift-crypto") } else { false } }
 }

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import ConfigurationFiles
+import Cryptography
 import Glibc
 import Protocols
 import ServiceRuntime
@@ -81,6 +82,10 @@ import Varlink
       // As for an invalid configuration: a restart does not help.
       printError(error.description)
       throw ExitCode(2)
+    }
+    do { try Cryptography.load() } catch {
+      printError("\(error)")
+      throw ExitCode(1)
     }
     do throws(ValueError) {
       // The sessions of a terminal end with it.

@@ -1,6 +1,7 @@
 // `vehiclesim mirror`: options of the simulated smart mirror.
 
 import ArgumentParser
+import Cryptography
 import Glibc
 import Peers
 import Protocols
@@ -62,7 +63,9 @@ struct MirrorSimulation: Simulation {
     switch (profile, keyFile, ivFile) {
     case (.plain, nil, nil): return .plain
     case (.plain, _, _): throw ValidationError("plain firmware has no key: remove --key-file and --iv-file")
-    case (.stock, let key?, let iv?): return .stock(key: try secret("--key-file", key), iv: try secret("--iv-file", iv))
+    case (.stock, let key?, let iv?):
+      try Cryptography.load()
+      return .stock(key: try secret("--key-file", key), iv: try secret("--iv-file", iv))
     case (.stock, _, _): throw ValidationError("stock firmware needs a key: add --key-file and --iv-file, or --profile plain")
     }
   }

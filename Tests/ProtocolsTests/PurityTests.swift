@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 @Suite("Purity") struct PurityTests {
-  /// Where an import of swift-crypto is allowed: its ciphers for the mirror, and its hashes for passwords.
+  /// Where an import of Cryptography is allowed: its cipher for the mirror, and its hashes for passwords.
   private static let ciphers = ["Protocols/Mirror/", "Peers/Mirror/", "Peers/Trivia/TriviaSecrets.swift"]
   /// Where a lock is allowed: machines of one server share it.
   private static let shared = "Peers/Trivia/TriviaMemoryStore.swift"
@@ -32,7 +32,7 @@ import Testing
           case "Protocols": target != "Protocols"
           case "FoundationEssentials": place.hasPrefix(Self.coders)
           case "Synchronization": place == Self.shared
-          case "CryptoExtras", "Crypto": Self.ciphers.contains { place.hasPrefix($0) }
+          case "Cryptography": Self.ciphers.contains { place.hasPrefix($0) }
           default: false
           }
         #expect(isAllowed, "\(target)/\(file) imports \(module)")

@@ -2,7 +2,7 @@
 // Source: ISM-Embedded's main.cpp: a 100-byte buffer for the hex-decoded message, of which always exactly 64 bytes are decrypted; '+' ends
 // the text; the tag's value begins two bytes after the first colon. Earlier firmware reads plain text (`plain`).
 
-import CryptoExtras
+import Cryptography
 
 /// The firmware of a mirror.
 public enum MirrorFirmware: Sendable {
@@ -54,10 +54,11 @@ struct ESP32Receiver: Sendable {
       buffer.append(byte)
     }
     buffer += [UInt8](repeating: 0, count: Self.decryptedSize - min(buffer.count, Self.decryptedSize))
-    guard let iv = try? AES._CBC.IV(ivBytes: iv),
-      let text = try? AES._CBC.decrypt(buffer[..<Self.decryptedSize], using: SymmetricKey(data: key), iv: iv, noPadding: true)
-    else { return .failure(Crash(description: "invalid key")) }
-    return .success(Array(text))
+    do throws(CryptographyError) {
+      return .success(try AES128CBC.decryptUnpadded(Array(buffer[..<Self.decryptedSize]), key: key, iv: iv))
+    } catch {
+      return .failure(Crash(description: "\(error)"))
+    }
   }
 
   /// Parses the text before the first terminator.

@@ -1,7 +1,7 @@
 // Hashes of passwords and tokens. The caller passes random bytes for salts and tokens, because Peers has no source of randomness.
 // Source: RFC 7914 (scrypt).
 
-import CryptoExtras
+import Cryptography
 import Protocols
 
 /// A password hash: salted scrypt.
@@ -14,7 +14,7 @@ public struct TriviaPassword: Sendable, CustomStringConvertible, CustomReflectab
 
   private let rounds: Int
   private let salt: [UInt8]
-  private let key: SymmetricKey
+  private let key: [UInt8]
 
   public var description: String { "(a hashed password)" }
   public var customMirror: Mirror { Mirror(self, children: [:]) }
@@ -25,22 +25,21 @@ public struct TriviaPassword: Sendable, CustomStringConvertible, CustomReflectab
   }
 
   /// Whether this is the password. The comparison takes constant time.
-  public func matches(_ password: String) -> Bool { (try? Self.key(password, salt, rounds)) == key }
+  public func matches(_ password: String) -> Bool { (try? Self.key(password, salt, rounds)).map { Cryptography.areEqual($0, key) } ?? false }
 
-  private static func key(_ password: String, _ salt: [UInt8], _ rounds: Int) throws(ValueError) -> SymmetricKey {
+  private static func key(_ password: String, _ salt: [UInt8], _ rounds: Int) throws(ValueError) -> [UInt8] {
     guard (2...defaultRounds).contains(rounds), rounds & (rounds - 1) == 0 else {
       throw ValueError("invalid number of scrypt rounds: use a power of two from 2 to \(defaultRounds)")
     }
     do {
-      return try KDF.Scrypt.deriveKey(
-        from: Array(password.utf8), salt: salt, outputByteCount: keySize, rounds: rounds, blockSize: blockSize, parallelism: 1)
+      return try Scrypt.key(Array(password.utf8), salt: salt, rounds: rounds, blockSize: blockSize, count: keySize)
     } catch {
       throw ValueError("cannot hash the password: \(error)")
     }
   }
 
   /// The stored form, `scrypt:ROUNDS:SALT:KEY`, in hex.
-  public var text: String { "scrypt:\(rounds):\(Hex.text(salt)):\(key.withUnsafeBytes { Hex.text(Array($0)) })" }
+  public var text: String { "scrypt:\(rounds):\(Hex.text(salt)):\(Hex.text(key))" }
 
   /// Parses the stored form.
   public init?(text: String) {
@@ -48,7 +47,7 @@ public struct TriviaPassword: Sendable, CustomStringConvertible, CustomReflectab
     guard parts.count == 4, parts[0] == "scrypt", let rounds = Int(parts[1]), let salt = Hex.bytes(parts[2]),
       let key = Hex.bytes(parts[3]), key.count == Self.keySize
     else { return nil }
-    (self.rounds, self.salt, self.key) = (rounds, salt, SymmetricKey(data: key))
+    (self.rounds, self.salt, self.key) = (rounds, salt, key)
   }
 }
 
@@ -60,7 +59,9 @@ enum TriviaToken {
   static func text(_ bytes: [UInt8]) -> String { Hex.text(bytes) }
 
   /// The hash to store. Tokens are random, so they require neither salt nor rounds.
-  static func hash(_ text: String) -> String { Hex.text(Array(SHA256.hash(data: Array(text.utf8)))) }
+  static func hash(_ text: String) throws(ValueError) -> String {
+    do { return Hex.text(try SHA256.hash(Array(text.utf8))) } catch { throw ValueError("cannot hash the token: \(error)") }
+  }
 }
 
 /// Bytes as lower-case hex digits.

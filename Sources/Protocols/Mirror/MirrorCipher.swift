@@ -3,7 +3,7 @@
 // Source: ISM-App's BLE.swift and ISM-Embedded's main.cpp: '+' ends the text, the PKCS#7 padding is not checked, the value is
 // lower-case hex. The firmware of March 2024 expects plain text (`plain`).
 
-import CryptoExtras
+import Cryptography
 
 /// A mirror's key and initialization vector. `description` does not contain them.
 public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable {
@@ -11,16 +11,17 @@ public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable
   static let maxTextLength = 63
   static let terminator = UInt8(ascii: "+")
 
-  let key: SymmetricKey
+  let key: [UInt8]
   let iv: [UInt8]
 
   public var description: String { "(redacted)" }
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 
-  /// Creates a cipher; nil unless key and IV have 16 bytes each.
-  public init?(key: [UInt8], iv: [UInt8]) {
-    guard key.count == 16, iv.count == 16 else { return nil }
-    (self.key, self.iv) = (SymmetricKey(data: key), iv)
+  /// Creates a cipher. Throws unless key and IV have 16 bytes each, and OpenSSL is installed.
+  public init(key: [UInt8], iv: [UInt8]) throws(ValueError) {
+    guard key.count == 16, iv.count == 16 else { throw ValueError("key and IV must have 16 bytes each") }
+    do { try Cryptography.load() } catch { throw ValueError("cannot encrypt: \(error)") }
+    (self.key, self.iv) = (key, iv)
   }
 
   /// Encrypts a text; returns the value of a GATT write. Throws if the text is too long or contains the terminator.
@@ -30,7 +31,7 @@ public struct MirrorCipher: Sendable, CustomStringConvertible, CustomReflectable
     }
     guard !text.contains(Self.terminator) else { throw ValueError("a message must not contain +") }
     do {
-      return Self.hex(try AES._CBC.encrypt(text + [Self.terminator], using: key, iv: try AES._CBC.IV(ivBytes: iv)))
+      return Self.hex(try AES128CBC.encrypt(text + [Self.terminator], key: key, iv: iv))
     } catch {
       throw ValueError("cannot encrypt the message: \(error)")
     }

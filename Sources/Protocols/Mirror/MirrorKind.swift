@@ -110,7 +110,11 @@ struct MirrorSettings: Sendable {
         throw OptionError(option, "\(error)")
       }
     }
-    guard keyAndIV.count == 2, let cipher = MirrorCipher(key: keyAndIV[0], iv: keyAndIV[1]) else { return .plain }
-    return .stock(cipher)
+    guard keyAndIV.count == 2 else { return .plain }
+    do throws(ValueError) {
+      return .stock(try MirrorCipher(key: keyAndIV[0], iv: keyAndIV[1]))
+    } catch {
+      throw OptionError(nil, "\(error)")
+    }
   }
 }

@@ -1,16 +1,18 @@
 // Hashes of cookies and tokens, by which sessions are found and stored. All of these have at least 128 random bits, or are as hard to guess
 // as the token that the administrator has chosen, so a plain SHA-256 suffices.
 
-import Crypto
+import Cryptography
 import Protocols
 
 struct SecretHash: Hashable, Sendable {
   /// 64 lower-case hex digits.
   let text: String
 
+  /// Call `Cryptography.load` before.
   init(of secret: some Sequence<UInt8>) {
     let digits = Array("0123456789abcdef".utf8)
-    text = String(decoding: SHA256.hash(data: Array(secret)).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    guard let hash = try? SHA256.hash(Array(secret)) else { preconditionFailure("OpenSSL is not loaded") }
+    text = String(decoding: hash.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
   }
 
   /// Parses a stored hash; nil if it is not one.
