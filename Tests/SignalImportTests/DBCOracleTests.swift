@@ -56,7 +56,7 @@ import Testing
         #expect(isContained == (frame.signals[name] != nil), "\(place)")
         guard isContained, let expected = frame.signals[name] else { continue }
         compared += 1
-        switch signal.reader.content(signal.field.raw(in: received.packed)) {
+        switch signal.reader.content(signal.reader.bits(in: received.packed)) {
         case .value(.string(let value)):
           labels += 1
           #expect(value == visible(expected.text ?? "", limit: 64), "\(place)")

@@ -38,31 +38,52 @@ package struct CANValueReader: Sendable {
 
   static let outOfRange = "outside the configured range"
   static let noNumber = "not a number"
+  /// The labels of booleans.
+  static let (on, off) = ("on", "off")
 
   let field: CANBitField
+  /// The bits of a second number, by which the first one is multiplied; nil: there is none.
+  let multiplier: CANBitField?
   /// Whether the bits are a number of IEEE 754.
   let isFloat: Bool
   let form: Form
-  /// The strings of values; for numbers, why there is no value.
+  /// 10 to the power of the number of decimals to which the value is rounded; nil: it is not rounded.
+  let scale: Double?
+  /// The strings of values; `on` or `off` for booleans; for numbers, why there is no value.
   let labels: [Int64: String]
   let range: ClosedRange<Double>?
 
+  /// The bits that determine a value.
+  package struct Bits: Hashable, Sendable {
+    fileprivate let raw: UInt64
+    /// Those of the multiplier; 0 if there is none.
+    fileprivate let second: UInt64
+  }
+
+  /// The number of bytes that a frame must have to contain all bits.
+  var minCount: Int { max(field.minCount, multiplier?.minCount ?? 0) }
+
+  /// The bits in a frame, whose eight bytes are `word`, the first one in the most significant position.
+  @inline(__always) package func bits(in word: UInt64) -> Bits { Bits(raw: field.raw(in: word), second: multiplier?.raw(in: word) ?? 0) }
+
   /// The value of these bits, or why there is none.
-  package func content(_ raw: UInt64) -> Reading.Content {
-    if !labels.isEmpty, let label = labels[field.signed(raw: raw)] {
-      if case .string = form { return .value(.string(label)) }
-      return .absent(label)
-    }
-    switch form {
-    case .bool: return .value(.bool(raw != 0))
-    case .string: return .absent("no label for \(field.signed(raw: raw))")
-    case .int(let factor, let offset):
-      let (product, overflows) = field.signed(raw: raw).multipliedReportingOverflow(by: Int64(factor))
+  package func content(_ bits: Bits) -> Reading.Content {
+    let label = labels.isEmpty ? nil : labels[field.signed(raw: bits.raw)]
+    switch (form, label) {
+    case (.bool, nil) where labels.isEmpty: return .value(.bool(bits.raw != 0))
+    case (.bool, let label?): return .value(.bool(label == Self.on))
+    case (.string, let label?): return .value(.string(label))
+    case (.bool, nil), (.string, nil): return .absent("no label for \(field.signed(raw: bits.raw))")
+    case (.int, let label?), (.float, let label?): return .absent(label)
+    case (.int(let factor, let offset), nil):
+      let (product, overflows) = field.signed(raw: bits.raw).multipliedReportingOverflow(by: Int64(factor))
       let (sum, overflowsToo) = product.addingReportingOverflow(Int64(offset))
       guard !overflows, !overflowsToo, range?.contains(Double(sum)) ?? true else { return .absent(Self.outOfRange) }
       return .value(.int(Int(sum)))
-    case .float(let factor, let offset, let divisor):
-      let value = (number(raw) * factor + offset) / divisor
+    case (.float(let factor, let offset, let divisor), nil):
+      let product = multiplier.map { number(bits.raw) * $0.number(bits.second) } ?? number(bits.raw)
+      var value = (product * factor + offset) / divisor
+      if let scale { value = (value * scale).rounded() / scale }
       guard value.isFinite else { return .absent(Self.noNumber) }
       guard range?.contains(value) ?? true else { return .absent(Self.outOfRange) }
       return .value(.float(value + 0))  // -0 becomes 0

@@ -6,17 +6,20 @@ extension CANSignal {
     options: [
       Option("can-id", ValueRule(.string), help: "CAN identifier of the message, 3 or 8 hex digits"),
       Option("bits", ValueRule(.string), help: "Bits of the signal as in a DBC file: START|LENGTH@ORDER and + or -, such as 16|12@1+"),
+      Option(
+        "multiplier", ValueRule(.string), help: "Bits of a second number, by which the first one is multiplied before factor and offset"),
       Option("when", ValueRule(.list), help: "Conditions on multiplexers, which must all be met, such as 0|8@1+: 3, 5-7"),
       Option(
         "encoding", ValueRule(.string, choices: ["integer", "float"]), default: .string("integer"),
         help: "What the bits are: an integer, or a number of IEEE 754 (32 or 64 bits)"),
       Option("factor", ValueRule(.float), default: .float(1), help: "Factor by which the number is multiplied"),
       Option("offset", ValueRule(.float), default: .float(0), help: "Number that is added to the product"),
+      Option("decimals", ValueRule(.int, range: 0...9), help: "Number of decimals to which the value is rounded"),
       Option(
         "type", ValueRule(.string, choices: ["float", "int", "bool", "string"]), default: .string("float"), help: "Type of the value"),
       Option(
         "labels", ValueRule(.list),
-        help: "Strings for numbers before factor and offset, such as 1: park; for types float and int, why there is no value"),
+        help: "Strings for numbers before factor and offset, such as 1: park; on or off for type bool; for numbers, why there is no value"),
       Option("unit", ValueRule(.string), help: "Unit of the value, such as °C"),
       Option("min", ValueRule(.float), help: "Minimum; a lower value is absent"),
       Option("max", ValueRule(.float), help: "Maximum; a higher value is absent"),
@@ -55,6 +58,9 @@ extension CANSignal {
         }
       }
     }
+    let multiplier = text("multiplier").flatMap { text in
+      Self.parse("multiplier", text, example: "0|16@1+", &problems) { text throws(ValueError) in try CANBitField(text) }
+    }
     let isFloat = text("encoding") == "float"
     if isFloat, let field, field.length != 32, field.length != 64 {
       problems.append(OptionError("encoding", "a float has 32 or 64 bits, not \(field.length); correct bits, or remove the key"))
@@ -63,6 +69,10 @@ extension CANSignal {
     let range = CustomSignal.range(options, type, &problems)
     let (factor, offset) = (options["factor"]?.number ?? 1, options["offset"]?.number ?? 0)
     let form = Self.form(type, factor, offset, isFloat: isFloat, &problems)
+    let decimals = options["decimals"]?.number.map { Int($0) }
+    for (key, isSet) in [("decimals", decimals != nil), ("multiplier", options["multiplier"] != nil)] where isSet && type != .float {
+      problems.append(OptionError(key, "only type float has it; remove the key, or set type = \"float\""))
+    }
     let labels = Self.labels(options["labels"], type, &problems)
     for key in ["unit", "help"] { CustomSignal.check(key, text(key), maxLength: key == "unit" ? 16 : 200, &problems) }
     guard problems.count == before, let identifier, let field, let form else { return nil }
@@ -70,7 +80,9 @@ extension CANSignal {
     self.field = field
     self.conditions = conditions
     cycleTime = options["cycle-time"]?.number.map { Nanoseconds(min(max($0, 1), 3_600_000) * 1e6) }
-    reader = CANValueReader(field: field, isFloat: isFloat, form: form, labels: labels, range: range)
+    reader = CANValueReader(
+      field: field, multiplier: multiplier, isFloat: isFloat, form: form,
+      scale: decimals.map { (0..<max($0, 0)).reduce(1.0) { power, _ in power * 10 } }, labels: labels, range: range)
     property = Property(
       section.name, type, unit: text("unit").flatMap { $0.isEmpty ? nil : $0 }, range: range,
       choices: type == .string ? Set(labels.values).sorted() : [],
@@ -118,15 +130,15 @@ extension CANSignal {
     return nil
   }
 
-  /// Parses `NUMBER: TEXT`.
+  /// Parses `NUMBER: TEXT`. The texts of booleans are `on` and `off`.
   private static func labels(_ value: Value?, _ type: ValueType, _ problems: inout [OptionError]) -> [Int64: String] {
     guard value != nil || type == .string else { return [:] }
-    if type == .bool {
-      problems.append(OptionError("labels", "a boolean has no labels; set type = \"string\", or remove the key"))
-      return [:]
-    }
-    // For numbers, labels have the same form as for strings.
+    // Labels have the same form for all types.
     let labels = CustomSignal.labels(value, .string, &problems)
+    if type == .bool, let other = labels.values.sorted().first(where: { $0 != CANValueReader.on && $0 != CANValueReader.off }) {
+      let text = visible(other, limit: 40)
+      problems.append(OptionError("labels", "\"\(text)\" is not on or off; write such as 3: on, or set type = \"string\""))
+    }
     return Dictionary(uniqueKeysWithValues: labels.map { (Int64($0.key), $0.value) })
   }
 }

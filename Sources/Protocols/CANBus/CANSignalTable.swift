@@ -5,7 +5,7 @@ struct CANSignalTable: Sendable {
   /// What was published of a signal.
   private enum Published: Sendable, Equatable {
     case nothing, tooShort
-    case bits(UInt64)
+    case bits(CANValueReader.Bits)
   }
 
   private struct Entry: Sendable {
@@ -105,15 +105,15 @@ struct CANSignalTable: Sendable {
   private mutating func publish(
     _ index: Int, _ word: UInt64, _ count: Int, always: Bool, _ tooShort: String, _ effects: inout Effects
   ) {
-    guard count >= entries[index].reader.field.minCount else {
+    guard count >= entries[index].reader.minCount else {
       if entries[index].published != .tooShort { effects.withdraw(entries[index].property, tooShort) }
       entries[index].published = .tooShort
       return
     }
-    let raw = entries[index].reader.field.raw(in: word)
-    guard always || entries[index].published != .bits(raw) else { return }
-    entries[index].published = .bits(raw)
-    switch entries[index].reader.content(raw) {
+    let bits = entries[index].reader.bits(in: word)
+    guard always || entries[index].published != .bits(bits) else { return }
+    entries[index].published = .bits(bits)
+    switch entries[index].reader.content(bits) {
     case .value(let value): effects.publish(entries[index].property, value)
     case .absent(let reason): effects.withdraw(entries[index].property, reason)
     }

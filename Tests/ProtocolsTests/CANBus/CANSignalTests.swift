@@ -18,7 +18,7 @@ import Testing
   private func content(_ bytes: [UInt8], _ bits: String, _ options: [String: Value] = [:]) throws -> Reading.Content {
     var problems: [OptionError] = []
     let signal = try #require(CANSignal(Self.signal(bits: bits, options), &problems), "\(problems)")
-    return signal.reader.content(signal.field.raw(in: CANFrame(signal.identifier, bytes).packed))
+    return signal.reader.content(signal.reader.bits(in: CANFrame(signal.identifier, bytes).packed))
   }
 
   @Test(arguments: [
@@ -87,6 +87,23 @@ import Testing
     #expect(try content([0, 0, 0xC0, 0x7F], "0|32@1-", ["encoding": .string("float")]) == .absent("not a number"))
   }
 
+  @Test func `a number is multiplied by a second one, and rounded`() throws {
+    // 385.12 V and 8.2 A.
+    let bytes: [UInt8] = [0x70, 0x96, 0xAE, 0xFF]
+    let power: [String: Value] = ["multiplier": .string("0|16@1+"), "factor": .float(-1e-6)]
+    #expect(try content(bytes, "16|16@1-", power) == .value(.float(3.157984)))
+    #expect(try content(bytes, "16|16@1-", power.merging(["decimals": .int(2)]) { $1 }) == .value(.float(3.16)))
+    #expect(try content(bytes, "0|16@1+", ["factor": .float(0.01), "decimals": .int(0)]) == .value(.float(385)))
+    #expect(try content([0xFF, 0x7F], "0|16@1-", ["factor": .float(1.609344), "decimals": .int(0)]) == .value(.float(52733)))
+  }
+
+  @Test func `labels give the numbers that mean on and off`() throws {
+    let options: [String: Value] = ["type": .string("bool"), "labels": .list(["1: off", "3: on"])]
+    #expect(try content([3], "0|2@1+", options) == .value(.bool(true)))
+    #expect(try content([1], "0|2@1+", options) == .value(.bool(false)))
+    #expect(try content([2], "0|2@1+", options) == .absent("no label for 2"))
+  }
+
   @Test func `labels are values of strings, and for numbers the reason why there is none`() throws {
     let labels = Value.list(["0: park", "1: drive"])
     #expect(try content([1], "0|8@1+", ["type": .string("string"), "labels": labels]) == .value(.string("drive")))
@@ -110,7 +127,10 @@ import Testing
     (signal(bits: "0|8@1+", ["type": .string("int"), "factor": .float(0.5)]), "factor: the result is not a whole number"),
     (signal(bits: "0|8@1+", ["type": .string("bool"), "offset": .float(1)]), "offset: only types float and int have it"),
     (signal(bits: "0|8@1+", ["type": .string("string")]), "type: a string needs labels"),
-    (signal(bits: "0|8@1+", ["type": .string("bool"), "labels": .list(["0: a"])]), "labels: a boolean has no labels"),
+    (signal(bits: "0|8@1+", ["type": .string("bool"), "labels": .list(["0: a"])]), "labels: \"a\" is not on or off; write such as 3: on"),
+    (signal(bits: "0|8@1+", ["type": .string("int"), "decimals": .int(1)]), "decimals: only type float has it"),
+    (signal(bits: "0|8@1+", ["type": .string("bool"), "multiplier": .string("8|8@1+")]), "multiplier: only type float has it"),
+    (signal(bits: "0|8@1+", ["multiplier": .string("8|8")]), "multiplier: not a bit field"),
     (signal(bits: "0|8@1+", ["labels": .list(["a"])]), "labels: \"a\" is not a label"),
     (signal(bits: "0|8@1+", ["min": .float(5), "max": .float(1)]), "max: 1 is less than min"),
     (signal("frame-rate", bits: "0|8@1+"), "-: frame-rate is a property of every device of kind can"),
