@@ -1,6 +1,6 @@
-// The session with an ELM327 adapter, a lower half of the obd kind (AdapterDialogue): setup, ECU addressing, voltage, low power, and the command in flight. If a clone does not support a
-// command, only the feature that needs it is disabled. After three failed setups the link is reset. A failed command is counted; its reply
-// never becomes a value.
+// The session with an ELM327 adapter, a lower half of the obd kind (AdapterDialogue): setup, ECU addressing, voltage, low power, and the
+// command in flight. If a clone does not support a command, only the feature that needs it is disabled. After three failed setups the link
+// is reset. A failed command is counted; its reply never becomes a value.
 //
 //   down ─ link up ─▶ settingUp ─▶ ready ⇄ retargeting, identifyingProtocol, measuringVoltage
 //                       ▲           ├─▶ enteringLowPower ─▶ lowPower ──┐
@@ -13,7 +13,6 @@ struct AdapterSession: AdapterDialogue {
   private static let noVoltageMessage = "the adapter does not report it"
   /// The timeout for a reply.
   static let timeout: Nanoseconds = 5 * .second
-  private static let adapterWithoutSTPXKey = "no-stpx"
   private static let protocolQuery = Array("ATDPN\r".utf8)
   private static let voltageQuery = Array("ATRV\r".utf8)
   private static let lowPowerCommand = Array("ATLP\r".utf8)
@@ -49,8 +48,7 @@ struct AdapterSession: AdapterDialogue {
   private var unanswered = UnansweredCommands()
   /// Whether the adapter has already been reinitialised on this link because its echo was on again.
   private var hasHandledEcho = false
-  /// The name of an adapter that identifies as an STN chip but does not support STPX.
-  private var adapterWithoutSTPX: String?
+  private var stpxRejection = STPXRejection()
   private var failures = AdapterFailureCounters()
 
   init(link: String = "") { setups = SetupAttempts(link: link) }
@@ -58,7 +56,7 @@ struct AdapterSession: AdapterDialogue {
   // MARK: Link
 
   mutating func restore(_ stored: [String: [UInt8]]) {
-    adapterWithoutSTPX = stored[Self.adapterWithoutSTPXKey].map { String(decoding: $0, as: UTF8.self) }
+    stpxRejection.restore(stored)
     setups.restore(stored[BaudRate.key])
   }
 
@@ -225,7 +223,7 @@ struct AdapterSession: AdapterDialogue {
       return .none
     }
     if let name = traits.name { values.publish(.adapter, .string(name), &effects) }
-    if adapterWithoutSTPX == traits.name { traits.markSTPXUnsupported() }
+    if stpxRejection.applies(to: traits) { traits.markSTPXUnsupported() }
     if !traits.reportsVoltage { values.withdraw(.adapterVoltage, Self.noVoltageMessage, &effects) }
     addressing = nil
     dialogue.noteUsableReply()
@@ -307,8 +305,7 @@ struct AdapterSession: AdapterDialogue {
   /// Stores that the adapter identifies as an STN chip but does not support STPX.
   private mutating func disableSTPX(_ effects: inout Effects) {
     traits.markSTPXUnsupported()
-    adapterWithoutSTPX = traits.name
-    effects.append(.store(key: Self.adapterWithoutSTPXKey, Array((traits.name ?? "").utf8)))
+    stpxRejection.note(traits, &effects)
     // The default filter was sufficient for STPX. Without it, the fast request sets a narrower one: retarget the adapter.
     addressing = addressing?.withoutTarget()
   }

@@ -23,9 +23,6 @@ enum VehicleChoice: Sendable, Equatable {
     }
   }
 
-  /// The configured profile of a vehicle that does not respond to service 01.
-  var profileWithoutPIDs: VehicleProfile? { if case .profile(let profile) = self, !profile.hasStandardPIDs { profile } else { nil } }
-
   /// Whether the vehicle may be an electric Hyundai or Kia.
   var mayHaveBMSRecord: Bool { self == .auto || self == .eGMP || self == .hkmcEV }
 
@@ -108,14 +105,6 @@ struct ProtocolDetection: Sendable {
 
   /// The known ECUs of a standard vehicle.
   var ecus: [ECUDiscovery.ECU] { if case .standard(let found) = vehicle { found.ecus } else { [] } }
-  /// The profile of a vehicle with these ECUs: the configured one, or the one that the VIN has selected.
-  func profile(of found: ECUDiscovery) -> VehicleProfile? {
-    switch choice {
-    case .auto: found.profile
-    case .profile(let profile): profile
-    case .eGMP, .hkmcEV, .generic: nil
-    }
-  }
   /// The maximum number of PIDs in one request.
   var maxPIDs: Int { if case .standard(let found) = vehicle, bus.isCAN { found.maxPIDsPerRequest } else { 1 } }
 
@@ -373,17 +362,6 @@ struct ProtocolDetection: Sendable {
     vehicle = .standard(found)
     storeECUs(&effects)
     return false
-  }
-
-  /// The ECUs with the profile that this VIN selects; nil if it is already selected, or the VIN belongs to another vehicle.
-  func selectingProfile(vin: String) -> ECUDiscovery? {
-    guard choice == .auto, case .standard(var found) = vehicle, found.vinHash.map({ $0 == ECUDiscovery.vinHash(of: vin) }) ?? true else {
-      return nil
-    }
-    let profile = VehicleProfile(vin: vin, on: bus)
-    guard profile != found.profile else { return nil }
-    found.setProfile(profile)
-    return found
   }
 
   /// Begins detection again. Returns its first request.

@@ -12,8 +12,7 @@ struct VehiclePolling: Sendable {
   private(set) var scheduler: PollScheduler
   private(set) var timeout = ResponseTimeout()
   private let declaration: VehicleDeclaration
-  /// The configured profile of a vehicle that does not respond to service 01. Its properties are declared from the start.
-  private let profileWithoutPIDs: VehicleProfile?
+  private let profiles: ProfileSelection
 
   init(
     rate: Double, phase: Double, _ choice: VehicleChoice, isFastOnly: Bool, _ signals: [CustomSignal], _ overrides: PropertyOverrides,
@@ -23,8 +22,8 @@ struct VehiclePolling: Sendable {
     scheduler = PollScheduler(rate: rate, phase: phase, first: choice.candidates[0].request)
     declaration = VehicleDeclaration(
       ConfiguredRequests(isFastOnly: isFastOnly, signals: signals, overrides: overrides), bitRate: bitRate)
-    profileWithoutPIDs = choice.profileWithoutPIDs
-    if let profile = profileWithoutPIDs {
+    profiles = ProfileSelection(choice)
+    if let profile = profiles.withoutPIDs {
       let fast = profile.split(on: profile.bus).fast
       scheduler.begin(FastRequest(fast.request), every: declaration.period(of: fast))
       scheduler.apply(declaration.place(profile, fast: fast, period: scheduler.pace.period, &values))
@@ -176,7 +175,7 @@ struct VehiclePolling: Sendable {
       if isFirst { recognise(session.reader, data, &values, &effects) }
       values.publishRecord(session.reader, data, at: now, &effects)
     } else {
-      if isFirst, let profileWithoutPIDs { declaration.publish(profileWithoutPIDs.title, on: detection.bus, &values, &effects) }
+      if isFirst, let profile = profiles.withoutPIDs { declaration.publish(profile.title, on: detection.bus, &values, &effects) }
       let completeness = values.publish(scheduler.fast.rows, request.parameters, session.reader, data, from: source, at: now, &effects)
       if completeness == .none { values.countBadReply(session.reply, &effects) }
       scheduler.recordCompleteness(completeness)
@@ -340,13 +339,12 @@ struct VehiclePolling: Sendable {
 
   /// Sets the detected vehicle to an SAE J1979 vehicle with these ECUs. Returns false if they support no known PID.
   private mutating func recognise(_ found: ECUDiscovery, _ values: inout ValueTable, _ effects: inout Effects) -> Bool {
-    let profile = detection.profile(of: found)
+    let profile = profiles.profile(of: found)
     guard let car = declaration.car(found, profile) else { return false }
     detection.setVehicle(found)
     scheduler.begin(car.request, every: car.fast.request.usesDeviceRate ? nil : car.fast.request.period)
     scheduler.apply(declaration.declare(car, found, profile, period: scheduler.pace.period, &values, &effects))
-    declaration.publish(
-      "\(profile?.title ?? "standard OBD-II") (\(found.ecus.map(\.text).joined(separator: ", ")))", on: found.bus, &values, &effects)
+    declaration.publish(profiles.title(of: found), on: found.bus, &values, &effects)
     return true
   }
 
@@ -355,10 +353,8 @@ struct VehiclePolling: Sendable {
   private mutating func selectProfile(
     _ request: PollRequest, _ reader: ReplyReader, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> Bool {
-    guard request.isIdentity, let position = request.rows.first?.position, values.name(at: position) == "vin",
-      case .texts(let texts)? = reader.identity(request)?.answer, let vin = texts.first,
-      let found = detection.selectingProfile(vin: vin)
-    else { return false }
+    let found = profiles.selection(afterReplyTo: request, reader, from: detection.vehicle, on: detection.bus, values)
+    guard let found else { return false }
     scheduler.reset()
     _ = recognise(found, &values, &effects)
     scheduler.resume(at: now)
