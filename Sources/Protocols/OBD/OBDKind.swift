@@ -48,7 +48,7 @@ extension Kind {
     let allowRaw = setup.options["allow-raw"] == .bool(true)
     var problems: [OptionError] = []
     let signals = (setup.sections[CustomSignal.section.name] ?? []).compactMap { CustomSignal($0, of: setup, &problems) }
-    let overrides = (setup.sections[PropertyOverride.section.name] ?? []).compactMap { PropertyOverride($0, &problems) }
+    let overrides = (setup.sections[PropertyOverride.section.name] ?? []).compactMap { PropertyOverride($0, of: setup, &problems) }
     if let first = problems.first { throw first }
     let choice = VehicleChoice.all.first { $0.name == setup.options["vehicle"]?.text } ?? .auto
     // A recording contains only the answers to its own requests, so no other requests are sent in the gaps.

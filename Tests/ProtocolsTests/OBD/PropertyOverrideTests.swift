@@ -83,6 +83,30 @@ import Testing
     #expect(throws: Never.self) { _ = try Kind.obd.make(setup) }
   }
 
+  @Test(arguments: VehicleProfile.all) func `every property of a profile can be configured`(_ profile: VehicleProfile) throws {
+    for vehicle in ["auto", profile.name] {
+      var setup = Setup(options: ["vehicle": .string(vehicle)])
+      setup.sections["property"] = profile.signals.map { Setup.Subsection($0.name, ["period": .float(60)]) }
+      #expect(throws: Never.self) { _ = try Kind.obd.make(setup) }
+    }
+  }
+
+  @Test func `a configured period applies to a property of a profile that has the name of BMS data`() throws {
+    let overrides = [PropertyOverride("battery-voltage", period: 10 * .second), PropertyOverride("state-of-charge", isPolled: false)]
+    var rig = try VehicleRig(ManufacturerCar(.id4), overrides: overrides)
+    rig.run(for: 60 * .second)
+    #expect(rig.status == "polling" && rig.number("battery-voltage") != nil && rig.number("state-of-charge-display") != nil)
+    #expect(!rig.machine.schema.properties.contains { $0.name == "state-of-charge" })
+    #expect((1...3).contains(rig.count("221E3B", last: 20 * .second)), "\(rig.count("221E3B", last: 20 * .second))")
+  }
+
+  @Test(arguments: ["e-gmp", "hkmc-ev", "generic"]) func `without a profile, BMS data has no period of its own`(_ vehicle: String) {
+    var setup = Setup(options: ["vehicle": .string(vehicle)])
+    setup.sections["property"] = [Setup.Subsection("state-of-charge", [:])]
+    let message = "state-of-charge is part of the BMS data, which is polled at the device's rate; set rate"
+    #expect(throws: OptionError(nil, message)) { _ = try Kind.obd.make(setup) }
+  }
+
   @Test(arguments: [
     ("rpm-2", "rpm-2 is part of the BMS data, which is polled at the device's rate; set rate"),
     ("poll-rate", "poll-rate is not polled from the vehicle; remove the section"),

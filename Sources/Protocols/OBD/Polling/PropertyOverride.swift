@@ -38,15 +38,15 @@ struct PropertyOverride: Sendable, Equatable {
       Option("poll", ValueRule(.bool), default: .bool(true), help: "false: do not poll this property, and omit it from the device"),
     ],
     help: "Poll period and priority of one property of the vehicle", maxNameLength: CustomSignal.maxNameLength
-  ) { section, _ in
+  ) { section, setup in
     var problems: [OptionError] = []
-    _ = PropertyOverride(section, &problems)
+    _ = PropertyOverride(section, of: setup, &problems)
     return problems
   }
 
   /// Parses a section or reports its problems.
-  init?(_ section: Setup.Subsection, _ problems: inout [OptionError]) {
-    guard Self.configurable.contains(section.name) else {
+  init?(_ section: Setup.Subsection, of setup: Setup, _ problems: inout [OptionError]) {
+    guard Self.configurable.contains(section.name) || Self.isInProfile(section.name, of: setup) else {
       let isBMSData = OBDMachine.batteryProperties.contains(section.name)
       problems.append(
         OptionError(
@@ -69,7 +69,16 @@ struct PropertyOverride: Sendable, Equatable {
     nearest(to: name, among: configurable.sorted()).map { "did you mean \($0)?" } ?? "vehiclectl describe lists them"
   }
 
-  /// The names of the properties that can be configured: all that are polled, except those of the BMS data record and custom signals.
+  /// Whether a profile that the vehicle can have polls a property. On an electric Hyundai or Kia, properties with some of these names are part
+  /// of the BMS data.
+  private static func isInProfile(_ name: String, of setup: Setup) -> Bool {
+    let choice = setup.options["vehicle"]?.text ?? VehicleChoice.auto.name
+    return VehicleProfile.all.contains { profile in
+      (choice == profile.name || choice == VehicleChoice.auto.name) && profile.signals.contains { $0.name == name }
+    }
+  }
+
+  /// The names of the properties that can be configured for every vehicle: all that are polled, except those of the BMS data record and custom signals.
   private static let configurable = Set(
     StandardParameter.all.values.flatMap(\.rows).map(\.property.name) + ManufacturerRecord.all.flatMap(\.rows).map(\.property.name)
       + VehicleProfile.all.flatMap(\.signals).map(\.name).filter { !OBDMachine.ownProperties.contains($0) } + ["vin"]
