@@ -109,11 +109,13 @@ bench: setup-bench build ## measure the release build against the minimum that t
 	python3 Tests/Bench/bench.py $(BENCH)
 
 vehicles = $(wildcard Sources/Protocols/OBD/Vehicles/*)
+can_vehicles = $(wildcard Sources/Protocols/CANBus/Vehicles/*)
 tables = $(patsubst %,.build/tables/%.swift,$(basename $(notdir $(vehicles))))
-$(tables) &: Sources/VehicleTables/generate.py $(vehicles)
-	python3 $< $(@D) $(vehicles)
+can_tables = $(patsubst %,.build/tables/%.swift,$(basename $(notdir $(can_vehicles))))
+$(tables) $(can_tables) &: Sources/VehicleTables/generate.py $(vehicles) $(can_vehicles)
+	python3 $< $(@D) $(vehicles) $(can_vehicles)
 
-fuzz: setup build $(tables) ## build and run the fuzzers, two at a time, FUZZ_SECONDS=600 each
+fuzz: setup build $(tables) $(can_tables) ## build and run the fuzzers, two at a time, FUZZ_SECONDS=600 each
 	@printf '%s\n' $(fuzzers:%=.build/fuzz/%) | xargs -P 2 -n 1 $(MAKE) -s
 	@python3 Tests/Fuzz/seeds.py .build/fuzz/corpus
 	@cd .build/fuzz && printf '%s\n' $(fuzzers) | ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no xargs -P 2 -I @ sh -c ' \
@@ -157,7 +159,7 @@ longboard = $(common) $(wildcard Sources/Protocols/Longboard/*.swift Sources/Pro
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 .build/fuzz/answers: Tests/Fuzz/Answers.swift Tests/Fuzz/Invariants.swift \
-  $(wildcard $(addprefix Sources/Protocols/,*.swift $(addsuffix /*.swift,JSON Weather Toy Health HeartRate Position CAN CANBus OBD OBD/*)) Sources/SignalImport/*.swift Sources/SignalImport/*/*.swift) $(tables)
+  $(wildcard $(addprefix Sources/Protocols/,*.swift $(addsuffix /*.swift,JSON Weather Toy Health HeartRate Position CAN CANBus OBD OBD/*)) Sources/SignalImport/*.swift Sources/SignalImport/*/*.swift) $(tables) $(can_tables)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 # Without Interface.swift, which needs a resource that only SwiftPM embeds.

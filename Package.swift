@@ -27,7 +27,7 @@ let package = Package(
   targets: [
     .target(
       name: "Protocols", dependencies: ["Cryptography"],
-      exclude: ["OBD/Vehicles"], swiftSettings: strict,
+      exclude: ["OBD/Vehicles", "CANBus/Vehicles"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")], plugins: ["VehicleTables"]),
     .plugin(name: "VehicleTables", capability: .buildTool(), path: "Sources/VehicleTables", exclude: ["generate.py"]),
     .target(

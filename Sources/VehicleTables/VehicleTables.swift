@@ -1,4 +1,4 @@
-// Runs generate.py, which generates Swift tables from the files in Sources/Protocols/OBD/Vehicles. Needs only Python 3.11 or later.
+// Runs generate.py, which generates Swift tables from the files in the folders Vehicles of Sources/Protocols. Needs only Python 3.11 or later.
 
 import Foundation
 import PackagePlugin
@@ -7,8 +7,10 @@ import PackagePlugin
   func createBuildCommands(context: PluginContext, target: Target) throws -> [Command] {
     let package = context.package.directoryURL
     let script = package.appending(path: "Sources/VehicleTables/generate.py")
-    let folder = package.appending(path: "Sources/Protocols/OBD/Vehicles")
-    let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil).sorted { $0.path < $1.path }
+    let files = try ["OBD", "CANBus"].flatMap { kind in
+      let folder = package.appending(path: "Sources/Protocols/\(kind)/Vehicles")
+      return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil).sorted { $0.path < $1.path }
+    }
     let output = context.pluginWorkDirectoryURL
     return [
       .buildCommand(

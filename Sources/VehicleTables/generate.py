@@ -1,8 +1,8 @@
-"""Generates Swift tables from the data files in Sources/Protocols/OBD/Vehicles: generate.py FOLDER FILE...
+"""Generates Swift tables from the data files in the folders Vehicles of Sources/Protocols/OBD and CANBus: generate.py FOLDER FILE...
 
-A TOML file becomes rows (DataRow) of a manufacturer's data records, a vehicle profile, or the PIDs of SAE J1979; a text file becomes a
-string. hyundai.toml, nissan-leaf.toml and sae-j1979.toml explain their keys. An invalid entry ends the build with the name of the file and
-of the entry.
+A TOML file becomes rows (DataRow) of a manufacturer's data records, a vehicle profile, the PIDs of SAE J1979, or the signals of a vehicle on
+a CAN bus; a text file becomes a string. hyundai.toml, nissan-leaf.toml, sae-j1979.toml and tesla-model-3.toml explain their keys. An invalid
+entry ends the build with the name of the file and of the entry.
 """
 
 import fnmatch
@@ -18,6 +18,11 @@ SIGNAL_KEYS = {
     "request", "period", "families", "except", "each", "padding", "swift", "scaled-by",
 }
 PROFILE_KEYS = {"name", "title", "vins", "bits", "standard", "replaces"}
+CAN_PROFILE_KEYS = {"name", "title", "bit-rate"}
+CAN_SIGNAL_KEYS = {  # those of signals.d
+    "can-id", "bits", "multiplier", "when", "encoding", "factor", "offset", "decimals", "type", "labels", "unit", "min", "max", "cycle-time",
+    "retained", "group", "rank", "help",
+}
 RECORD_KEYS = {"header", "reply", "extended-address", "tester-address", "request", "period", "length", "valid", "signal"}
 
 
@@ -198,6 +203,11 @@ def address_bytes(record):
     return f".extended({', '.join(bytes)}), " if bytes else ""
 
 
+def constant(name):
+    """The name of the Swift constant of a profile."""
+    return re.sub("-(.)", lambda match: match[1].upper(), name)
+
+
 def profile(data):
     """A vehicle profile. Its signals are those of its records, one request each."""
     head = data["profile"]
@@ -219,13 +229,38 @@ def profile(data):
             lines += [
                 f"    signals.append(CustomSignal({row(signal)}, .builtIn({text(request)}), header: {identifier(record['header'])}, "
                 f"reply: {identifier(record['reply'])}, {address_bytes(record)}period: {round(record['period'] * 1000)} * .millisecond))"]
-    name = re.sub("-(.)", lambda match: match[1].upper(), head["name"])
+    name = constant(head["name"])
     output = ["extension VehicleProfile {", f"  private static func {name}Signals() -> [CustomSignal] {{"]
     output += ["    var signals: [CustomSignal] = []", *lines, "    return signals", "  }", ""]
     options = [f"vins: {text(head.get('vins', []))}", f"bits: {head.get('bits', 'nil')}", f"hasStandardPIDs: {text(head.get('standard', True))}"]
     output += [f"  static let {name} = VehicleProfile("]
     output += [f"    {text(head['name'])}, {text(head['title'])}, {', '.join(options)}, replaces: {text(head.get('replaces', []))},"]
     return output + [f"    signals: {name}Signals())", "}"]
+
+
+def option(key, value):
+    """The Swift literal of the value of a key, with the type that the configuration parser gives it."""
+    if isinstance(value, list):
+        return ".list([" + ", ".join(map(text, value)) + "])"
+    if isinstance(value, (str, bool)):
+        return f".{'string' if isinstance(value, str) else 'bool'}({text(value)})"
+    return f".{'int' if key in ('rank', 'decimals') else 'float'}({value})"
+
+
+def can_profile(data):
+    """The signals of a vehicle on a CAN bus, as sections of the configuration, which the daemon parses like those of signals.d."""
+    head = data["profile"]
+    check_keys("[profile]", head, ("name", "title", "bit-rate"), CAN_PROFILE_KEYS)
+    lines = []
+    for name, signal in data["can-signal"].items():
+        check_keys(name, signal, ("can-id", "bits", "group", "help"), CAN_SIGNAL_KEYS)
+        options = ", ".join(f"{text(key)}: {option(key, value)}" for key, value in signal.items())
+        lines.append(f"    sections.append(Setup.Subsection({text(name)}, [{options}]))")
+    name = constant(head["name"])
+    output = ["extension CANProfile {", f"  private static func {name}Sections() -> [Setup.Subsection] {{"]
+    output += ["    var sections: [Setup.Subsection] = []", *lines, "    return sections", "  }", ""]
+    output += [f"  package static let {name} = CANProfile("]
+    return output + [f"    {text(head['name'])}, {text(head['title'])}, bitRate: {head['bit-rate']}, sections: {name}Sections())", "}"]
 
 
 def standard(data):
@@ -271,7 +306,9 @@ def main(folder, files):
                 lines = trouble_codes(content)
             else:
                 data = tomllib.loads(content)
-                if "profile" in data:
+                if "can-signal" in data:
+                    lines = can_profile(data)
+                elif "profile" in data:
                     shown = tomllib.loads((file.parent / "hyundai.toml").read_text(encoding="utf-8"))
                     lines = profile({"groups": shown["groups"], "ranks": shown["ranks"], **data})
                 else:

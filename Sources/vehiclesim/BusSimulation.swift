@@ -10,8 +10,12 @@ struct BusSimulation: Simulation {
     commandName: "can",
     abstract: "Simulate a CAN adapter on a bus with cyclic messages.",
     discussion: """
-      The adapter speaks slcan. Without --log, the messages are those of a car that accelerates and brakes; vehiclesim dbc prints their \
-      DBC file. The messages begin when a client opens the channel.
+      The adapter speaks slcan. Without --log and --car, the messages are those of a car that accelerates and brakes; vehiclesim dbc prints \
+      their DBC file. The messages begin when a client opens the channel.
+
+      Vehicles (--car), whose signals vehicled knows, and which are driven and charged in turns:
+
+      \(helpTable(BusCar.allCases.map { ($0.rawValue, $0.title) }))
 
       Faults (--fault, repeatable):
 
@@ -19,10 +23,14 @@ struct BusSimulation: Simulation {
 
       Examples:
         vehiclesim can --on slcan:tcp:127.0.0.1:3333
+        vehiclesim can --on slcan:tcp:127.0.0.1:3333 --car tesla-model-3
         vehiclesim can --on slcan:pty --log drive.log --once
       """)
 
   @OptionGroup var options: PeerOptions
+
+  @Option(help: ArgumentHelp("Send the messages of a vehicle; see above.", valueName: "name"))
+  var car: BusCar?
 
   @Option(help: ArgumentHelp("Send the received frames of this log of can-utils (candump -L), at its pace.", valueName: "file"))
   var log: String?
@@ -44,17 +52,20 @@ struct BusSimulation: Simulation {
 
   func validate() throws {
     guard case .slcan = options.on else { throw ValidationError("a CAN adapter needs --on slcan:pty or --on slcan:tcp:HOST:PORT") }
+    if car != nil, log != nil { throw ValidationError("--car and --log both determine the messages: leave one of them out") }
     guard SLCAN.bitRates.contains(bitRate) else {
       let rates = SLCAN.bitRates.map { "\($0)" }.joined(separator: ", ")
       throw ValidationError("--bit-rate \(bitRate) is not a rate of slcan: choose one of \(rates)")
     }
   }
 
-  func machine(number: UInt64, start: Instant) -> BusListener { BusListener(.demo, bitRate: bitRate, faults: fault) }
+  func machine(number: UInt64, start: Instant) -> BusListener { BusListener(traffic, bitRate: bitRate, faults: fault) }
+
+  private var traffic: BusTraffic { (car?.traffic ?? .demo).repeated(!once) }
 
   func run() throws {
     guard case .slcan(let endpoint) = options.on else { return }
-    let traffic = try log.map(traffic) ?? BusTraffic.demo.repeated(!once)
+    let traffic = try log.map(traffic) ?? traffic
     try serve(on: endpoint, log: ActivityLog(options, scheme: "slcan:")) { _, _ in
       BusListener(traffic, bitRate: bitRate, faults: fault)
     }
@@ -72,6 +83,7 @@ struct BusSimulation: Simulation {
 }
 
 extension BusListener.Fault: ExpressibleByArgument {}
+extension BusCar: ExpressibleByArgument {}
 
 /// `vehiclesim dbc`: the definition of the simulated messages.
 struct DBCOutput: ParsableCommand {

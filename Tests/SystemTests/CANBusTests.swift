@@ -31,6 +31,20 @@ extension EndToEnd {
       #expect(rig.vehiclectl("set", "bus.vehicle-speed", "5").status != 0)
     }
 
+    @Test func `a known vehicle is listened to`() throws {
+      let rig = try Rig()
+      let program = try rig.start("vehiclesim", ["can", "--on", "slcan:tcp:127.0.0.1:0", "--car", "tesla-model-3"])
+      try #require(wait { program.stdout.contains("\n") }, "the simulator prints nothing: \(program.stderr)")
+      let link = program.stdout.split(separator: "\n").first.map(String.init) ?? ""
+      try rig.write("[device.tesla]\nkind = \"can\"\nlink = \"\(link)\"\nvehicle = \"tesla-model-3\"\n")
+      let daemon = try rig.daemon()
+      #expect(
+        wait(seconds: 30) { (rig.get("tesla.speed").flatMap(Double.init) ?? 0) > 20 && rig.get("tesla.gear") == "drive" },
+        "\(daemon.stderr)")
+      #expect(rig.get("tesla.state-of-charge") != nil && rig.get("tesla.battery-power") != nil && rig.get("tesla.range") != nil)
+      #expect(rig.vehiclectl("status", "tesla").output.contains("listening"))
+    }
+
     @Test func `a silent bus is diagnosed`() throws {
       let rig = try Rig()
       try bus(rig, "--fault", "no-traffic")

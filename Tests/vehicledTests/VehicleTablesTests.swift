@@ -75,6 +75,30 @@ import Testing
     #expect(succeeds == message.isEmpty && (succeeds || output.contains(message)) && !output.contains("Traceback"), "\(output)")
   }
 
+  private static let canProfile = """
+    [profile]
+    name = "model-1"
+    title = "Model 1"
+    bit-rate = 500000
+    [can-signal.speed]
+    can-id = "257"
+    bits = "12|12@1+"
+    factor = -0.000001
+    labels = ["4095: \\"not\\" available"]
+    group = "drive"
+    help = "h"
+
+    """
+
+  @Test(arguments: [
+    ("group = \"drive\"\n", "", "speed: group is missing"), ("help", "hlep", "speed: unknown keys hlep"),
+    ("bit-rate", "rate", "[profile]: unknown keys rate"), ("500000", "250000", ""),
+  ])
+  func `signals of a vehicle on a CAN bus have the keys of signals d`(_ text: String, _ replacement: String, _ message: String) throws {
+    let (succeeds, output) = try generate(Self.canProfile.replacing(text, with: replacement), after: "")
+    #expect(succeeds == message.isEmpty && (succeeds || output.contains(message)) && !output.contains("Traceback"), "\(output)")
+  }
+
   @Test func `a valid entry makes a table`() throws {
     let (succeeds, output) = try generate(#"speed = { request = "010D", length = 1, value = "A", unit = "km/h", help = "h" }"#)
     #expect(succeeds && output.isEmpty, "\(output)")

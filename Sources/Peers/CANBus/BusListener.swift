@@ -3,16 +3,32 @@
 
 import Protocols
 
-/// Frames with their times since the start, in order, which are sent once or repeatedly.
+/// Frames in blocks of equal length, which follow each other.
 public struct BusTraffic: Sendable {
-  let frames: [(time: Nanoseconds, frame: CANFrame)]
-  /// The time after which the frames begin again; nil: they are sent once.
-  let period: Nanoseconds?
+  /// The frames of a block with their times since its start, in order; at least one.
+  typealias Block = @Sendable (Int) -> [(time: Nanoseconds, frame: CANFrame)]
 
-  /// Traffic of these frames; their times must not decrease. `period` is at least the time of the last frame, and more than 0.
+  let block: Block
+  /// The length of a block, more than the time of its last frame.
+  let period: Nanoseconds
+  /// The number of blocks; nil: they do not end.
+  let count: Int?
+  /// The number of blocks that are different, or that form one run.
+  private let run: Int
+
+  /// Traffic of these frames; their times must not decrease. `period`: the time after which they begin again; nil: they are sent once.
   package init(_ frames: [(time: Nanoseconds, frame: CANFrame)], period: Nanoseconds?) {
-    self.frames = frames
-    self.period = period.map { max($0, (frames.last?.time ?? 0) + .microsecond) }
+    let end = frames.last?.time ?? 0
+    self.init(period: max(period ?? end + 10 * .millisecond, end + .microsecond), count: period == nil ? 1 : nil, run: 1) { _ in frames }
+  }
+
+  init(period: Nanoseconds, count: Int?, run: Int, block: @escaping Block) {
+    (self.block, self.period, self.count, self.run) = (block, period, count, run)
+  }
+
+  /// The same frames, sent once or repeatedly.
+  public func repeated(_ repeats: Bool) -> BusTraffic {
+    BusTraffic(period: period, count: repeats ? nil : run, run: run, block: block)
   }
 }
 
@@ -37,7 +53,9 @@ public struct BusListener: Machine {
   private let faults: [Fault]
   private var sendQueue = SendQueue(baud: nil)
   private var channel = SLCANChannel()
-  /// When the first frame was or is sent.
+  /// The block of frames that is sent, its number, and when it begins.
+  private var frames: [(time: Nanoseconds, frame: CANFrame)] = []
+  private var block = 0
   private var origin: Instant = 0
   private var next = 0
 
@@ -51,8 +69,8 @@ public struct BusListener: Machine {
 
   /// The time of the next frame; nil if none follows.
   private var nextDue: Instant? {
-    guard channel.isOpen, next < traffic.frames.count, receives, !faults.contains(.noTraffic) else { return nil }
-    return origin &+ traffic.frames[next].time
+    guard channel.isOpen, next < frames.count, receives, !faults.contains(.noTraffic) else { return nil }
+    return origin &+ frames[next].time
   }
 
   private var receives: Bool { (channel.bitRate ?? bitRate) == bitRate }
@@ -80,11 +98,16 @@ public struct BusListener: Machine {
   private mutating func play(at now: Instant) {
     var text: [UInt8] = []
     while let due = nextDue, due <= now {
-      if sendQueue.queuedBytes + text.count < Self.maxQueuedBytes { SLCAN.append(traffic.frames[next].frame, to: &text) }
+      if sendQueue.queuedBytes + text.count < Self.maxQueuedBytes { SLCAN.append(frames[next].frame, to: &text) }
       next += 1
-      if next == traffic.frames.count, let period = traffic.period { (next, origin) = (0, origin &+ period) }
+      if next == frames.count, traffic.count.map({ block + 1 < $0 }) ?? true { start(block + 1, at: origin &+ traffic.period) }
     }
     sendQueue.add(text, at: now)
+  }
+
+  private mutating func start(_ block: Int, at time: Instant) {
+    (self.block, origin, next) = (block, time, 0)
+    frames = traffic.block(block)
   }
 
   private mutating func receive(_ byte: UInt8, at now: Instant) {
@@ -96,7 +119,7 @@ public struct BusListener: Machine {
     if line.first == UInt8(ascii: "L"), faults.contains(.rejectsListening) { return SLCANChannel.rejected }
     let wasOpen = channel.isOpen
     let reply = channel.run(line, version: "1013", status: receives ? [] : .busError)
-    if !wasOpen, channel.isOpen { (origin, next) = (now, 0) }
+    if !wasOpen, channel.isOpen { start(0, at: now) }
     return reply
   }
 }
@@ -117,10 +140,5 @@ extension BusTraffic {
     }
     guard let last = frames.last else { throw ValueError("the log has no received frames") }
     self.init(frames, period: repeats ? last.time + 10 * .millisecond : nil)
-  }
-
-  /// The same frames, sent once or repeatedly.
-  public func repeated(_ repeats: Bool) -> BusTraffic {
-    BusTraffic(frames, period: repeats ? period ?? (frames.last?.time ?? 0) + 10 * .millisecond : nil)
   }
 }
