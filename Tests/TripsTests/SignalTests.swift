@@ -24,6 +24,22 @@ import Trips
       ])
   }
 
+  @Test(arguments: VehicleProfile.all) func `cars with a profile have the values from which energy is computed`(_ profile: VehicleProfile) {
+    let roles = Set(roles(profile.signals.map(\.row.property)).values)
+    #expect(roles.isSuperset(of: [.batteryCurrent, .batteryVoltage, .stateOfCharge]))
+  }
+
+  @Test func `a Tesla that is listened to`() throws {
+    let signals = try #require(CANProfile(name: "tesla-model-3")).signals(with: [])
+    #expect(
+      roles(signals.map(\.property)) == [
+        "speed": .speed, "gear": .gear, "odometer": .odometer, "battery-voltage": .batteryVoltage, "battery-current": .batteryCurrent,
+        "battery-power": .batteryPower, "state-of-charge": .stateOfCharge, "state-of-charge-display": .displayedStateOfCharge,
+        "charging": .charging, "ac-plug": .acPlug, "dc-plug": .dcPlug, "battery-temperature-max": .batteryTemperature,
+        "outdoor-temperature": .outdoorTemperature, "energy-out": .energyOut, "energy-in": .energyIn,
+      ])
+  }
+
   @Test func `a car of SAE J1979`() {
     #expect(
       roles(StandardParameter.all.values.flatMap(\.rows).map(\.property)) == [

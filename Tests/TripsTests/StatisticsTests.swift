@@ -84,6 +84,29 @@ import Trips
     #expect(isTrue(figures.energy, 25.0 / 6, maxBound: 1, .power))
   }
 
+  /// Cars with a profile of kind obd, such as a VW ID.4, report the current five times per second and the voltage twice, but no power.
+  @Test func `a trip has energy if the car reports current and voltage in different responses, and no power`() throws {
+    var replay = Replay()
+    let origin: Int64 = 1_790_000_000_000_000
+    func add(_ property: String, _ unit: String, _ value: Double, at milliseconds: Int) throws {
+      let signal = try #require(Signal(property: property, type: .float, unit: unit))
+      replay.add(signal.sample(.value(.float(value)), at: origin + Int64(milliseconds) * 1000))
+    }
+    let (parked, driven) = (60_000, 1_260_000)
+    for time in stride(from: 0, to: driven + 400_000, by: 100) {
+      let isDriving = (parked..<driven).contains(time)
+      if time % 200 == 0 { try add("speed", "km/h", isDriving ? 90 : 0, at: time) }
+      if time % 200 == 100 { try add("battery-current", "A", isDriving ? 50 : 1, at: time) }
+      if time % 500 == 300 { try add("battery-voltage", "V", isDriving ? 360 : 366, at: time) }
+      if time % 1000 == 0 { try add("state-of-charge", "%", 80 - Double(max(0, time - parked)) / 200_000, at: time) }
+    }
+    replay.advance(to: origin + Int64(driven + 400_000) * 1000)
+    let trip = try #require(replay.trips.first)
+    // 18 kW for 20 minutes.
+    #expect(isTrue(trip.statistics.energy, 6, maxBound: 0.3, .power), "\(String(describing: trip.statistics.energy))")
+    #expect(trip.statistics.energyPer100Kilometres.map { (19...21).contains($0.value) } == true)
+  }
+
   @Test func `the figures of a drive without data come from the odometer and the counters`() throws {
     var vehicle = SimulatedVehicle(.eGMP)
     vehicle.park(600)
