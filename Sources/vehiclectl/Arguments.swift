@@ -4,8 +4,8 @@ enum Arguments {
   /// The options that take a value, of all commands.
   static let optionsWithValue: Set = [
     "--timeout", "--color", "--socket", "--units", "--config", "--count", "-n", "--deadline", "--delete", "--device", "--dial", "--ecu",
-    "--history-socket", "--input", "--interval", "--kind", "--last", "--level", "--lines", "--name", "--names", "--output", "-o",
-    "--points",
+    "--history-socket", "--input", "--interval", "--kind", "--last", "--level", "--lines", "--name", "--names", "--only", "--output",
+    "-o", "--points",
     "--position", "--property", "--seconds", "--since", "--svg", "--trip", "--until", "--year",
   ]
 

@@ -181,4 +181,26 @@ import Testing
     let file = DBCFile(Array(BusTraffic.demoDBC.utf8))
     #expect(file.messages.map(\.cycleTime) == [10, 50, 100, 1000])
   }
+
+  @Test(
+    arguments: [
+      (["VehicleData"], ["vehicle-speed", "gear"]), (["vehicle-speed"], ["vehicle-speed"]), (["VehicleSpeed"], ["vehicle-speed"]),
+      (["engine*"], ["engine-speed", "throttle", "alive-counter", "coolant-temperature"]),
+      (["Pressure*Left", "Gear"], ["gear", "pressure-front-left", "pressure-rear-left"]), (["*"], nil), ([], nil),
+      (["[GT]*r*"], ["throttle", "gear", "wheel", "pressure-front-left", "temperature-front-left", "pressure-front-right"]),
+    ] as [([String], [String]?)])
+  func `patterns select messages and signals`(_ patterns: [String], _ expected: [String]?) throws {
+    let found = try ImportedCANSignals(Array(BusTraffic.demoDBC.utf8), only: patterns)
+    let names = found.signals.map(\.name)
+    if let expected { #expect(Array(names.prefix(6)) == expected) } else { #expect(names.count == 12) }
+    #expect(names.count + found.unselectedCount == 12 && found.skipped.isEmpty)
+  }
+
+  @Test func `a selected signal keeps the condition on its multiplexer, and a pattern without a match is an error`() throws {
+    let found = try ImportedCANSignals(Array(BusTraffic.demoDBC.utf8), only: ["PressureRearLeft"])
+    #expect(found.signals.first?.section.options["when"] == .list(["0|2@1+: 2"]))
+    let error = #expect(throws: ValueError.self) { try ImportedCANSignals(Array(BusTraffic.demoDBC.utf8), only: ["Warp", "x?"]) }
+    #expect(
+      error?.description.hasPrefix("no message or signal matches \"Warp\", \"x?\"; use names of the file, such as EngineData") == true)
+  }
 }

@@ -46,6 +46,15 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == ["a.toml", "t.csv"])
   }
 
+  @Test func `--only selects signals of a DBC file, and only of one`() throws {
+    let dbc = "VERSION \"\"\nBO_ 1 A: 8 X\n SG_ One : 0|8@1+ (1,0) [0|0] \"\" X\nBO_ 2 B: 8 X\n SG_ Two : 0|8@1+ (1,0) [0|0] \"\" X\n"
+    try dbc.write(toFile: folder + "/c.dbc", atomically: true, encoding: .utf8)
+    let arguments = ["import", "-q", folder + "/c.dbc", "--only", "b", "--output", folder + "/c.toml"]
+    try #require(try VehicleCtl.command(of: arguments) as? ImportCommand).perform(Output(json: false))
+    #expect(try text("c.toml").contains("[can-signal.two]") && !text("c.toml").contains("[can-signal.one]"))
+    #expect(failure("--only", "b")?.message.contains("only a DBC file has messages to select; leave out --only") == true)
+  }
+
   @Test func `files are not overwritten without --force, links are not followed`() throws {
     try "mine".write(toFile: folder + "/a.toml", atomically: true, encoding: .utf8)
     #expect(failure("--output", folder + "/a.toml")?.exitCode == 2)

@@ -10,6 +10,8 @@ public struct ImportedCANSignals: ImportResult {
 
   private(set) var signals: [ImportedCANSignal] = []
   public private(set) var remarks = ImportRemarks()
+  /// The number of signals that were not selected.
+  private(set) var unselectedCount = 0
   private var names = UniqueNames(reserved: CANSignalRules.reservedNames)
   private var size = 0
 
@@ -18,14 +20,36 @@ public struct ImportedCANSignals: ImportResult {
   /// Whether a file is a DBC file, by its first word.
   public static func isDBC(_ bytes: [UInt8]) -> Bool { DBCFile.isDBC(Self.text(bytes)) }
 
-  /// Parses a file.
-  public init(_ bytes: [UInt8]) throws(ValueError) {
+  /// Parses a file. `patterns`: shell patterns for the names of messages and signals; empty: all signals are selected.
+  public init(_ bytes: [UInt8], only patterns: [String] = []) throws(ValueError) {
     guard bytes.count <= ImportedSignals.maxFileSize else { throw ValueError("file larger than 8 MiB; check that it is the right file") }
     let file = DBCFile(Self.text(bytes))
     for error in file.errors { remarks.skip("line \(error.line)", error.message) }
     if file.isAbandoned { remarks.note("file", "more than \(file.errors.count - 1) mistakes: the rest of the file was not read") }
     let ambiguous = Dictionary(grouping: file.messages.flatMap(\.signals).map(\.fullName), by: \.self).filter { $1.count > 1 }
-    for message in file.messages { add(message) { ambiguous[$0] != nil } }
+    let globs = patterns.map { Glob(Substring($0.lowercased())) }
+    for message in file.messages {
+      add(message, { Self.selects($0, of: message, globs) }, isAmbiguous: { ambiguous[$0] != nil })
+    }
+    let count = file.messages.reduce(0) { $0 + $1.signals.count }
+    if count > 0, unselectedCount == count { throw ValueError(Self.nothingSelected(patterns, file.messages)) }
+  }
+
+  /// Whether a pattern matches the signal or its message, by the name in the file or by that of the property. Capital letters are the same
+  /// as small ones.
+  private static func selects(_ signal: DBCSignal, of message: DBCMessage, _ globs: [Glob]) -> Bool {
+    guard !globs.isEmpty else { return true }
+    let names = [signal.name, signal.fullName, message.name, message.fullName].map { $0.lowercased() }
+    var properties = UniqueNames(reserved: [])
+    let property = properties.name(from: signal.fullName, splitsWords: true)
+    return globs.contains { glob in glob.matches(property) || names.contains { glob.matches($0) } }
+  }
+
+  private static func nothingSelected(_ patterns: [String], _ messages: [DBCMessage]) -> String {
+    let names = messages.filter { !$0.signals.isEmpty }.prefix(3).map { visible($0.fullName, limit: 40) }
+    let examples = names.isEmpty ? "" : ", such as \(names.joined(separator: ", "))"
+    let list = patterns.map { "\"\(visible($0, limit: 40))\"" }.joined(separator: ", ")
+    return "no message or signal matches \(list); use names of the file\(examples), or patterns with *"
   }
 
   /// The bytes without a byte order mark.
@@ -34,13 +58,16 @@ public struct ImportedCANSignals: ImportResult {
     return bytes.starts(with: byteOrderMark) ? Array(bytes.dropFirst(byteOrderMark.count)) : bytes
   }
 
-  /// Adds the signals of a message. `isAmbiguous`: whether several messages have a signal of this name.
-  private mutating func add(_ message: DBCMessage, _ isAmbiguous: (String) -> Bool) {
+  /// Adds the selected signals of a message. `isAmbiguous`: whether several messages have a signal of this name.
+  private mutating func add(_ message: DBCMessage, _ isSelected: (DBCSignal) -> Bool, isAmbiguous: (String) -> Bool) {
+    let selected = message.signals.filter(isSelected)
+    unselectedCount += message.signals.count - selected.count
+    guard !selected.isEmpty else { return }
     if message.length > CANFrame.maxCount {
       remarks.note("line \(message.line) (\(visible(message.name, limit: 64)))", "CAN FD, or several frames: only 8 bytes are read")
     }
     let multiplexing = DBCMultiplexing(message)
-    for signal in message.signals {
+    for signal in selected {
       let place = "line \(signal.line) (\(visible(signal.fullName, limit: 64)))"
       do throws(ValueError) {
         var imported = try ImportedCANSignal(signal, of: message, conditions: try multiplexing.conditions(of: signal))

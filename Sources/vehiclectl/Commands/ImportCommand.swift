@@ -16,6 +16,7 @@ struct ImportCommand: Subcommand {
       Examples:
         sudo vehiclectl import default.json --device ev --output /etc/vehicled/signals.d/ev6.toml
         sudo vehiclectl import car.dbc --output /etc/vehicled/signals.d/car.toml
+        vehiclectl import car.dbc --only 'Engine*' --only VehicleSpeed
       """)
 
   @OptionGroup var common: CommonOptions
@@ -25,6 +26,11 @@ struct ImportCommand: Subcommand {
   var output = "-"
   @Option(help: ArgumentHelp("Convert only the signals for this model year.", valueName: "year"))
   var year: Int?
+  @Option(
+    help: ArgumentHelp(
+      "Convert only the signals of a DBC file whose name, or that of their message, matches this pattern with * and ?. Repeatable.",
+      valueName: "pattern"))
+  var only: [String] = []
   @Flag(help: "Overwrite an existing file.")
   var force = false
   @Argument(help: "The file to read; - is stdin.", completion: .file(extensions: ["json", "csv", "dbc"]))
@@ -41,8 +47,9 @@ struct ImportCommand: Subcommand {
       let bytes = try Self.contents(of: file)
       if ImportedCANSignals.isDBC(bytes) {
         guard year == nil else { throw ValueError("a DBC file has no model years; leave out --year") }
-        found = try ImportedCANSignals(bytes)
+        found = try ImportedCANSignals(bytes, only: only)
       } else {
+        guard only.isEmpty else { throw ValueError("only a DBC file has messages to select; leave out --only") }
         found = try ImportedSignals(bytes, year: year)
       }
     } catch {
