@@ -1,5 +1,6 @@
 // setup without a daemon: recognition, the lines of TOML, the questions, and links that are configured already.
 
+import Foundation
 import Glibc
 import Protocols
 import Testing
@@ -13,14 +14,16 @@ import Varlink
   }
 
   @Test func `the table of kinds agrees with the kinds of the daemon`() throws {
-    let kinds: [Kind] = [.obd, .longboard, .rcCar, .mirror, .heartRate, .footPod, .position]
+    let kinds: [Kind] = [.obd, .longboard, .rcCar, .mirror, .heartRate, .footPod, .position, .can]
     #expect(SetupKind.all.map(\.name) == kinds.map(\.name))
     for (mine, kind) in zip(SetupKind.all, kinds) {
       #expect(Set(mine.schemes) == Set(kind.links.flatMap(\.schemes)), "\(kind.name)")
       for question in mine.questions {
         let option = kind.options.first { $0.name == question.key }
         #expect(option != nil || kind.secrets.contains { $0.name == question.key }, "\(question.key)")
-        #expect(question.choices.sorted() == (option?.rule.choices ?? []).sorted(), "\(question.key)")
+        let choices = question.choices.filter { $0 != question.omission }
+        #expect(choices.sorted() == (option?.rule.choices ?? []).sorted(), "\(question.key)")
+        #expect(question.isNumber == (option?.rule.type == .int), "\(question.key)")
       }
     }
   }
@@ -43,6 +46,32 @@ import Varlink
     let mirror = Candidate(transport: "ble", address: "AA:BB:CC:00:11:22", name: "ESP32-BLE-Server", kind: "mirror")
     #expect(try section(mirror, "mirror").contains("key-file = \"/etc/vehicled/mirror.key\""))
     #expect(Candidate(transport: "serial", address: "/dev/ttyUSB0", name: "usb-FTDI_FT232R_USB_UART-if00").kind == nil)
+  }
+
+  @Test func `a CAN adapter can be listened to`() throws {
+    let adapter = try Candidate(url: "slcan:tcp:192.168.80.1:3333")
+    let lines = ["[device.bus]", "kind = \"can\"", "link = \"slcan:tcp:192.168.80.1:3333\"", "bit-rate = 500000"]
+    #expect(try section(adapter, "can") == lines)
+    let interface = Candidate(transport: "can", address: "can0")
+    #expect(try section(interface, "can") == ["[device.bus]", "kind = \"can\"", "link = \"can:can0\""])
+    let kind = try #require(SetupKind["can"])
+    let tesla = DeviceSection(adapter, kind, name: "tesla", ["vehicle": "tesla-model-3"])
+    #expect(tesla.lines.last == "vehicle = \"tesla-model-3\"")
+    let rate = kind.questions[1]
+    #expect(!rate.isAsked(for: adapter, ["vehicle": "tesla-model-3"]) && !rate.isAsked(for: interface, ["vehicle": "none"]))
+    #expect(rate.problem(with: "500k") == "\"500k\" is not a whole number above 0" && rate.problem(with: "250000") == nil)
+  }
+
+  @Test func `CAN interfaces of the kernel are listed`() throws {
+    let folder = NSTemporaryDirectory() + "vehiclectl-net-\(UUID().uuidString)"
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    for (name, type) in [("can1", "280\n"), ("eth0", "1\n"), ("can0", "280\n"), ("lo", "772\n")] {
+      try FileManager.default.createDirectory(atPath: "\(folder)/\(name)", withIntermediateDirectories: true)
+      try type.write(toFile: "\(folder)/\(name)/type", atomically: true, encoding: .utf8)
+    }
+    let found = CANInterfaces.candidates(in: folder)
+    #expect(found.map(\.address) == ["can0", "can1"] && found.allSatisfy { $0.transport == "can" && $0.kind == nil })
+    #expect(found.arranged.count == 2 && CANInterfaces.candidates(in: folder + "/none").isEmpty)
   }
 
   @Test(arguments: [

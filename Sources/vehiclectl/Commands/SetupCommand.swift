@@ -10,8 +10,8 @@ struct SetupCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "setup", abstract: "Find a device, add it to the configuration and connect it.",
     discussion: """
-      Looks for Bluetooth devices in range, serial ports, Wi-Fi adapters at their usual address and gpsd on this computer, asks for \
-      what it cannot detect, appends the device's lines to the configuration, reloads it, and shows each step of the connection. \
+      Looks for Bluetooth devices in range, serial ports, CAN interfaces, Wi-Fi adapters at their usual address and gpsd on this computer, \
+      asks for what it cannot detect, appends the device's lines to the configuration, reloads it, and shows each step of the connection. \
       With LINK, it scans only to recognise the kind of a Bluetooth device; with --yes, a device that it does not recognise requires --kind.
       Enter accepts the default in brackets. Answers can also be piped in, one per line; --yes accepts every default.
       If the file requires root, the lines are added with sudo, or printed.
@@ -33,7 +33,7 @@ struct SetupCommand: Subcommand {
   var yes = false
   @Flag(help: "Append the section on standard input to the file, check it and reload; setup runs this with sudo.")
   var append = false
-  @Argument(help: "serial:/PATH, tcp:HOST:PORT or ble:NAME (default: search).")
+  @Argument(help: "serial:/PATH, tcp:HOST:PORT, ble:NAME, slcan:LINK or can:INTERFACE (default: search).")
   var link: String?
 
   func validate() throws {
@@ -62,7 +62,18 @@ struct SetupCommand: Subcommand {
     if output.json {
       return output.json(["device": .string(section.name), "file": .string(file), "lines": .array(section.lines.map(JSON.string))])
     }
-    try ConnectionFollower(device: section.name, common: common, output: output).run()
+    do { try ConnectionFollower(device: section.name, common: common, output: output).run() } catch {
+      if section.kind == "obd", ["slcan", "can"].contains(candidate.transport) {
+        output.note("to listen to the bus instead of sending requests, write kind = \"can\" in section [device.\(section.name)] of \(file)")
+      }
+      throw error
+    }
+    if section.kind == "can", !section.options.contains(where: { $0.key == "vehicle" }) {
+      let folder = file.lastIndex(of: "/").map { file[...$0] } ?? ""
+      output.note(
+        "import the signals of a DBC file: vehiclectl import FILE --device \(section.name) --output \(folder)signals.d/\(section.name).toml"
+      )
+    }
     try RequiredPropertyPrompt(device: section.name, client: try common.connect(output), output: output).run()
     output.note("\(section.name) is set up; next: vehiclectl watch, or vehiclectl status \(section.name)")
   }
@@ -97,12 +108,12 @@ struct SetupCommand: Subcommand {
     let word = try recognised ?? dialogue.word("kind of device", of: possible, default: possible[0])
     guard let kind = SetupKind[word] else { throw Failure.usage("cannot set up a device of kind \(word); see vehicled.toml(5)") }
     var answers: [String: String] = [:]
-    for question in kind.questions where question.isNeeded(answers) {
+    for question in kind.questions where question.isAsked(for: candidate, answers) {
       let fallback = question.fallback(candidate)
       if question.key == "protocol", candidate.isVESC {
         answers[question.key] = fallback
       } else if question.choices.isEmpty {
-        answers[question.key] = try dialogue.text(question.text, default: fallback)
+        answers[question.key] = try dialogue.text(question.text, default: fallback, problem: question.problem)
       } else {
         answers[question.key] = try dialogue.word(question.text, of: question.choices, default: fallback)
       }

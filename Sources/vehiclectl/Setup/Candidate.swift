@@ -5,9 +5,9 @@ import Protocols
 import Varlink
 
 struct Candidate: Equatable {
-  /// The scheme of its link: `ble`, `serial`, `tcp` or `replay`.
+  /// The scheme of its link: `ble`, `serial`, `tcp`, `slcan`, `can` or `replay`.
   var transport: String
-  /// A Bluetooth address, the path of a port, or HOST:PORT.
+  /// A Bluetooth address, the path of a port, HOST:PORT, the name of a CAN interface, or the link of a slcan adapter.
   var address: String
   /// The advertised name, or the port's name in /dev/serial/by-id.
   var name: String?
@@ -69,6 +69,7 @@ struct Candidate: Equatable {
       switch transport {
       case "ble": Cell(name ?? "-")
       case "serial": Cell(name ?? "serial port")
+      case "can": Cell("CAN interface")
       default: Cell("network address")
       }
     return [Cell(kind ?? "unknown", kind == nil ? .dim : .good), label, Cell(address), Cell(rssi.map { "\($0) dBm" } ?? "")]
@@ -85,7 +86,7 @@ extension [Candidate] {
     }
   }
 
-  /// The candidates in the order of the list: recognised ones (gpsd last), then serial ports, then others, each sorted by signal strength.
+  /// The candidates in the order of the list: recognised ones (gpsd last), then serial ports and CAN interfaces, then others, each sorted by signal strength.
   /// Omits peripherals that have neither a name nor a kind, and sets `isNameShared`.
   var arranged: [Candidate] {
     let names = Dictionary(filter { $0.transport == "ble" }.compactMap { $0.name.map { ($0, 1) } }, uniquingKeysWith: +)
@@ -95,7 +96,7 @@ extension [Candidate] {
       return candidate
     }
     let rank = { (candidate: Candidate) in
-      candidate.kind == "position" ? 1 : candidate.kind != nil ? 0 : candidate.transport == "serial" ? 2 : 3
+      candidate.kind == "position" ? 1 : candidate.kind != nil ? 0 : ["serial", "can"].contains(candidate.transport) ? 2 : 3
     }
     return shown.enumerated().sorted { first, second in
       let (left, right) = (first.element, second.element)

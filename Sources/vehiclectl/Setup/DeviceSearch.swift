@@ -137,7 +137,7 @@ struct DeviceSearch {
     Interrupt.catchSignals()
     output.progress("looking for adapters and gpsd")
     defer { output.progress(nil) }
-    var found = NetworkProbe.candidates { owner(of: $0) != nil }
+    var found = NetworkProbe.candidates { owner(of: $0) != nil } + CANInterfaces.candidates()
     let client = try common.connect(output)
     var end = Clock.monotonic + Double(seconds)
     try scanBluetooth {

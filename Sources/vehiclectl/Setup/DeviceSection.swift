@@ -6,14 +6,14 @@ struct DeviceSection: Equatable {
   var name: String
   var kind: String
   var link: String
-  /// Further options in the order of the file.
+  /// Further options in the order of the file, with their values in TOML.
   var options: [(key: String, value: String)] = []
 
   static func == (left: DeviceSection, right: DeviceSection) -> Bool { left.lines == right.lines }
 
   var lines: [String] {
-    let pairs = [("kind", kind), ("link", link)] + options
-    return ["[device.\(name)]"] + pairs.map { "\($0) = \(Self.quoted($1))" }
+    let pairs = [("kind", Self.quoted(kind)), ("link", Self.quoted(link))] + options
+    return ["[device.\(name)]"] + pairs.map { "\($0) = \($1)" }
   }
 
   /// A TOML basic string.
@@ -50,14 +50,14 @@ struct DeviceSection: Equatable {
   /// Creates the section with the defaults of this kind, for `scan --toml`.
   init(_ candidate: Candidate, _ kind: SetupKind, avoiding names: Set<String>) {
     var answers: [String: String] = [:]
-    for question in kind.questions where question.isNeeded(answers) { answers[question.key] = question.fallback(candidate) }
+    for question in kind.questions where question.isAsked(for: candidate, answers) { answers[question.key] = question.fallback(candidate) }
     self.init(candidate, kind, name: Self.unused(kind.deviceName, names), answers)
   }
 
   init(_ candidate: Candidate, _ kind: SetupKind, name: String, _ answers: [String: String]) {
     (self.name, self.kind) = (name, kind.name)
     link = candidate.link(kind: kind, options: answers)
-    options = kind.questions.compactMap { question in answers[question.key].map { (question.key, $0) } }
+    options = kind.questions.compactMap { question in answers[question.key].flatMap(question.value).map { (question.key, $0) } }
   }
 
   /// `car`, or `car-2`, `car-3` … if that name is used.

@@ -1,6 +1,8 @@
 // The kinds of devices that `setup` can add: for each, its links, the default device name, and questions for the options that it requires.
 // A test compares this table with the kinds of the daemon. No I/O.
 
+import Protocols
+
 struct SetupKind: Sendable {
   /// One option that cannot be detected.
   struct Question: Sendable {
@@ -9,11 +11,35 @@ struct SetupKind: Sendable {
     var text: String
     /// The allowed values, or empty if any text is allowed.
     var choices: [String] = []
+    /// The choice for which the option is omitted, in addition to its values.
+    var omission: String?
+    /// Whether the value is a whole number.
+    var isNumber = false
+    /// The schemes of the links for which the question is asked; empty: all.
+    var schemes: [String] = []
     /// The default for this candidate.
     var fallback: @Sendable (Candidate) -> String
     /// Whether to ask the question, given the previous answers. If not, the option is omitted.
     var isNeeded: @Sendable ([String: String]) -> Bool = { _ in true }
+
+    /// Whether to ask the question for this candidate, given the previous answers.
+    func isAsked(for candidate: Candidate, _ answers: [String: String]) -> Bool {
+      (schemes.isEmpty || schemes.contains(candidate.transport)) && isNeeded(answers)
+    }
+
+    /// The value of the option in TOML for an answer; nil if the option is omitted.
+    func value(of answer: String) -> String? {
+      answer == omission ? nil : isNumber ? answer : DeviceSection.quoted(answer)
+    }
+
+    /// Why a text is no answer, or nil.
+    func problem(with answer: String) -> String? {
+      isNumber && Int(answer).map { $0 > 0 } != true ? "\"\(answer)\" is not a whole number above 0" : nil
+    }
   }
+
+  /// The answer for which no vehicle is configured.
+  static let noVehicle = "none"
 
   var name: String
   /// The URL schemes of its links.
@@ -48,6 +74,16 @@ struct SetupKind: Sendable {
     SetupKind(name: "heart-rate", schemes: ["ble"], deviceName: "strap"),
     SetupKind(name: "foot-pod", schemes: ["ble"], deviceName: "foot"),
     SetupKind(name: "position", schemes: ["tcp"], deviceName: "gps"),
+    SetupKind(
+      name: "can", schemes: ["slcan", "can"], deviceName: "bus",
+      questions: [
+        Question(
+          key: "vehicle", text: "vehicle to listen to (none: signals of a DBC file)", choices: CANProfile.all.map(\.name) + [noVehicle],
+          omission: noVehicle, fallback: { _ in noVehicle }),
+        Question(
+          key: "bit-rate", text: "bit rate of the bus in bit/s", isNumber: true, schemes: ["slcan"], fallback: { _ in "500000" },
+          isNeeded: { $0["vehicle"] == noVehicle }),
+      ]),
   ]
 
   static subscript(_ name: String) -> SetupKind? { all.first { $0.name == name } }
