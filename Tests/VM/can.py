@@ -253,6 +253,8 @@ def faults():
 def oracle():
     """The project's ISO-TP against the kernel's, in several programs at once, each on an interface of its own."""
     sh("systemctl stop vehicled.service vehicled.socket; modprobe -a vcan can-raw can-isotp")
+    # The timers of the kernel's ISO-TP, which send frames after a separation time, stay on the CPU of the program (see ISOTPOracle.swift).
+    must("timers stay on their CPU", sh("sysctl kernel.timer_migration=0")[1] == "kernel.timer_migration = 0")
     begun, programs, seed = time.monotonic(), [], time.time_ns()
     for number in range(PROCESSES):
         interface = f"vcan{10 + number}"
