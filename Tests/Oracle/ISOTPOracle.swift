@@ -8,7 +8,8 @@
 // on it (kernel.timer_migration=0): from another CPU, the program receives a consecutive frame before the kernel waits for the flow control,
 // or the next one first. A flow control to the kernel can be processed late, too: a loaded CPU leaves the queue to ksoftirqd, and a message
 // that the kernel has begun meanwhile takes a repeated flow control for its own. So an exchange ends when the program has received all of
-// its own frames, which the kernel's end then has processed.
+// its own frames, which the kernel's end then has processed. An exchange that differs while the whole machine stood still is repeated, because
+// the kernel's timeouts of one second may have passed between two frames.
 //
 // Known differences, which the faults do not provoke: the kernel aborts a reception when a single frame has an invalid length, waits after a
 // truncated consecutive frame, accepts first frames of 6 and 7 bytes and messages above 4095 bytes, and takes block size and separation time
@@ -32,6 +33,40 @@ private func now() -> Instant {
   var time = timespec()
   clock_gettime(CLOCK_MONOTONIC, &time)
   return Instant(time.tv_sec) * .second + Instant(time.tv_nsec)
+}
+
+/// Recognises that the program did not run for a while, although it did not wait.
+private struct StallWatch {
+  private static let limit: Nanoseconds = 500 * .millisecond
+  private var last: Instant?
+  private var (isStalled, wasStalled) = (false, false)
+
+  /// Called at least as often as something is sent, received or waited for.
+  mutating func beat() {
+    let time = now()
+    if let last, time - last > Self.limit { isStalled = true }
+    last = time
+  }
+
+  /// Waits on purpose.
+  mutating func sleep(_ time: Nanoseconds) {
+    beat()
+    usleep(UInt32(max(0, time) / .microsecond))
+    last = last.map { $0 + time }
+    beat()
+  }
+
+  mutating func beginExchange() { (wasStalled, isStalled) = (isStalled, false) }
+  /// Whether the program did not run in this exchange or the one before.
+  var hasStalled: Bool { isStalled || wasStalled }
+}
+
+nonisolated(unsafe) private var watch = StallWatch()
+
+/// A difference between the kernel and the project.
+private struct Difference: Error {
+  let text: String
+  init(_ text: String) { self.text = text }
 }
 
 /// A CAN socket.
@@ -70,7 +105,10 @@ private struct CANSocket {
     return CANSocket(SOCK_DGRAM, isotpProtocol, interface, [received, sent], [(solISOTP, 1, options), (solISOTP, 2, [blockSize, 0, 0])])
   }
 
-  func write(_ bytes: [UInt8]) -> Int { Glibc.write(descriptor, bytes, bytes.count) }
+  func write(_ bytes: [UInt8]) -> Int {
+    defer { watch.beat() }
+    return Glibc.write(descriptor, bytes, bytes.count)
+  }
 
   /// The next message; nil with errno if there is none.
   func read() -> [UInt8]? {
@@ -90,7 +128,13 @@ private struct CANSocket {
   /// Waits for input or an error for at most this time.
   func wait(_ milliseconds: CInt) -> Bool {
     var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    return poll(&entry, 1, milliseconds) > 0
+    let end = now() + Instant(milliseconds) * .millisecond
+    repeat {
+      watch.beat()
+      if poll(&entry, 1, min(milliseconds, 50)) > 0 { return true }
+    } while now() < end
+    watch.beat()
+    return false
   }
 }
 
@@ -141,6 +185,15 @@ private struct Lane {
     return nil
   }
 
+  /// Discards everything that is waiting, once all timeouts of the kernel have passed.
+  mutating func reset() {
+    while raw.read() != nil {}
+    while kernelReceiver.read() != nil || errno != EAGAIN {}
+    _ = kernelSender.takeError()
+    pending = []
+    receiver.reset()
+  }
+
   private func received(within milliseconds: CInt) -> CANFrame? {
     var found: CANFrame?
     guard let bytes = raw.read() ?? (milliseconds > 0 && raw.wait(milliseconds) ? raw.read() : nil) else { return nil }
@@ -189,7 +242,7 @@ private struct Oracle {
   private var lanes: [Lane]
   private var random: SeededRandom
   private var exchange = 0
-  private(set) var (received, sent, faults, frameCount, timeouts) = (0, 0, 0, 0, 0)
+  private(set) var (received, sent, faults, frameCount, timeouts, stalls) = (0, 0, 0, 0, 0, 0)
   /// The last entries of all lanes, for a report.
   private var log: [LogEntry] = []
 
@@ -221,12 +274,13 @@ private struct Oracle {
   private static let (maxLogged, maxReported) = (4000, 150)
 
   private mutating func note(_ event: LogEntry.Event, _ lane: Int) {
+    watch.beat()
     if log.count == 2 * Self.maxLogged { log.removeFirst(Self.maxLogged) }
     log.append(LogEntry(time: now(), lane: lane, event: event))
   }
 
-  /// Reports a deviation with what happened on its lane before, in earlier exchanges too, and within two seconds after it.
-  private mutating func differ(_ what: String, _ lane: Int) -> Never {
+  /// Reports a difference with what happened on its lane before, in earlier exchanges too, and within two seconds after it.
+  private mutating func report(_ difference: Difference, _ lane: Int) -> Never {
     var lines = log.filter { $0.lane == lane }.suffix(Self.maxReported)
     let reported = lines.count
     let end = now() + 2 * .second
@@ -239,7 +293,7 @@ private struct Oracle {
     let start = lines.first?.time ?? 0
     var texts = lines.map { $0.text(since: start) }
     texts.insert("later:", at: reported)
-    fail("exchange \(exchange), lane \(lane): \(what)\n" + texts.joined(separator: "\n"))
+    fail("exchange \(exchange), lane \(lane): \(difference.text)\n" + texts.joined(separator: "\n"))
   }
 
   private mutating func sendToKernel(_ frame: CANFrame, _ lane: Int) {
@@ -249,24 +303,34 @@ private struct Oracle {
   }
 
   /// Waits until the kernel has processed all frames to it, and requires that it has sent no others.
-  private mutating func settle(_ lane: Int) {
+  private mutating func settle(_ lane: Int) throws(Difference) {
     guard let extra = lanes[lane].settle(within: Self.maxWait) ?? lanes[lane].frame(within: 0) else { return }
     note(.ofKernel(extra), lane)
-    differ("the kernel also sends, or does not receive, \(extra.candumpText)", lane)
+    throw Difference("the kernel also sends, or does not receive, \(extra.candumpText)")
   }
 
+  /// Makes this number of exchanges, without those that are repeated.
   mutating func run(_ count: Int) {
-    for number in 0..<count {
-      exchange = number
+    while exchange < count {
+      watch.beginExchange()
       let lane = roll(4)
-      if roll(2) == 0 { receive(lane) } else { send(lane) }
+      do {
+        if roll(2) == 0 { try receive(lane) } else { try send(lane) }
+        exchange += 1
+      } catch {
+        if !watch.hasStalled { report(error, lane) }
+        stalls += 1
+        if stalls > 100 { fail("this machine is too busy: \(stalls) stalls in \(exchange) exchanges") }
+        watch.sleep(3 * .second)
+        lanes[lane].reset()
+      }
     }
   }
 
   // MARK: The receivers
 
   /// Sends a message, possibly with a fault, to the kernel and to the project's receiver.
-  private mutating func receive(_ lane: Int) {
+  private mutating func receive(_ lane: Int) throws(Difference) {
     received += 1
     let waits = roll(5000) == 0
     var (expected, failed): ([[UInt8]], Bool) = ([], expireOverdue(lane))
@@ -289,27 +353,29 @@ private struct Oracle {
         let wanted = lanes[lane].receiver.flowControl.frame(to: lanes[lane].identifier(1), padding: nil)
         let found = lanes[lane].frame(within: Self.maxWait)
         note(.ofKernel(found), lane)
-        if found != wanted { differ("the kernel sends \(found?.candumpText ?? "no flow control") instead of \(wanted.candumpText)", lane) }
+        guard found == wanted else {
+          throw Difference("the kernel sends \(found?.candumpText ?? "no flow control") instead of \(wanted.candumpText)")
+        }
       }
     }
     if waits, lanes[lane].receiver.isReceiving {
       timeouts += 1
-      usleep(UInt32(Self.timeout) * 1000)
-      if lanes[lane].receiver.expire(at: now()).isEmpty { differ("the project's receiver does not time out", lane) }
+      watch.sleep(Instant(Self.timeout) * .millisecond)
+      if lanes[lane].receiver.expire(at: now()).isEmpty { throw Difference("the project's receiver does not time out") }
       failed = true
     }
-    compareMessages(expected, failed, lane)
-    settle(lane)
+    try compareMessages(expected, failed, lane)
+    try settle(lane)
   }
 
   /// Ends an earlier message that is incomplete and about to time out, or has timed out while another lane waited. Returns whether it did.
   private mutating func expireOverdue(_ lane: Int) -> Bool {
     guard let deadline = lanes[lane].receiver.deadline, now() > deadline - Self.margin else { return false }
-    usleep(UInt32(max(0, deadline + Self.margin - now()) / .microsecond))
+    watch.sleep(max(0, deadline + Self.margin - now()))
     return !lanes[lane].receiver.expire(at: now()).isEmpty
   }
 
-  private mutating func compareMessages(_ expected: [[UInt8]], _ failed: Bool, _ lane: Int) {
+  private mutating func compareMessages(_ expected: [[UInt8]], _ failed: Bool, _ lane: Int) throws(Difference) {
     let socket = lanes[lane].kernelReceiver
     var (found, hasFailed): ([[UInt8]], Bool) = ([], false)
     while true {
@@ -318,13 +384,13 @@ private struct Oracle {
       } else if errno == EILSEQ || errno == ETIMEDOUT {
         hasFailed = true
       } else if errno != EAGAIN {
-        differ("the kernel reports \(String(cString: strerror(errno)))", lane)
+        throw Difference("the kernel reports \(String(cString: strerror(errno)))")
       } else if found.count >= expected.count && hasFailed == failed || !socket.wait(Self.maxWait) {
         break
       }
     }
-    if found != expected { differ("the kernel delivers \(found) instead of \(expected)", lane) }
-    if hasFailed != failed { differ("the kernel reports \(hasFailed ? "a failure" : "no failure"), the project the opposite", lane) }
+    if found != expected { throw Difference("the kernel delivers \(found) instead of \(expected)") }
+    if hasFailed != failed { throw Difference("the kernel reports \(hasFailed ? "a failure" : "no failure"), the project the opposite") }
   }
 
   /// The frames of a message, as the project sends them.
@@ -366,14 +432,14 @@ private struct Oracle {
   // MARK: The senders
 
   /// Sends a message with the kernel and with the project's sender, and gives both the same flow control.
-  private mutating func send(_ lane: Int) {
+  private mutating func send(_ lane: Int) throws(Difference) {
     sent += 1
     let message = message()
     let kernel = lanes[lane].kernelSender
     var attempts = 0
     while kernel.write(message) != message.count {
       attempts += 1
-      if errno != EAGAIN || attempts > 2000 { differ("the kernel does not send: \(String(cString: strerror(errno)))", lane) }
+      if errno != EAGAIN || attempts > 2000 { throw Difference("the kernel does not send: \(String(cString: strerror(errno)))") }
       usleep(1000)
     }
     // The separation time of 100 to 300 µs is tested with short messages only.
@@ -384,7 +450,7 @@ private struct Oracle {
     var (virtual, waits): (Instant, Int) = (0, 0)
     var isFaulty = false
     while true {
-      compareFrames(&sender, &virtual, lane)
+      try compareFrames(&sender, &virtual, lane)
       if sender.isDone || sender.failure != nil { break }
       var control = ISOTPFlowControl(blockSize: blockSize, separation: separation)
       switch roll(40) {
@@ -394,43 +460,47 @@ private struct Oracle {
       case 3 where roll(100) == 0:
         // The flow control is lost.
         timeouts += 1
-        usleep(UInt32(Self.timeout) * 1000)
+        watch.sleep(Instant(Self.timeout) * .millisecond)
         virtual += Instant(Self.timeout) * .millisecond
-        if sender.next(at: virtual) != nil || sender.failure != .noFlowControl { differ("the project's sender does not time out", lane) }
+        guard sender.next(at: virtual) == nil, sender.failure == .noFlowControl else {
+          throw Difference("the project's sender does not time out")
+        }
         isFaulty = true
         continue
       default: break
       }
       isFaulty = isFaulty || control.status != .proceed
-      sendControl(control, &sender, virtual, lane)
+      try sendControl(control, &sender, virtual, lane)
       // A duplicate: ignored, unless the next block is awaited meanwhile.
       if roll(40) == 0 {
         isFaulty = true
-        compareFrames(&sender, &virtual, lane)
-        sendControl(control, &sender, virtual, lane)
+        try compareFrames(&sender, &virtual, lane)
+        try sendControl(control, &sender, virtual, lane)
       }
     }
     if isFaulty { faults += 1 }
-    compareResult(sender.failure, lane)
-    settle(lane)
+    try compareResult(sender.failure, lane)
+    try settle(lane)
   }
 
-  private mutating func sendControl(_ control: ISOTPFlowControl, _ sender: inout ISOTPSender, _ virtual: Instant, _ lane: Int) {
+  private mutating func sendControl(
+    _ control: ISOTPFlowControl, _ sender: inout ISOTPSender, _ virtual: Instant, _ lane: Int
+  ) throws(Difference) {
     let status = control.status == .reserved ? UInt8(3 + roll(13)) : control.status.rawValue
     let frame = CANFrame(lanes[lane].identifier(3), [0x30 | status, control.blockSize, control.separation])
-    guard case .flowControl(let parsed)? = frame.isotp() else { differ("\(frame.candumpText) is no flow control", lane) }
+    guard case .flowControl(let parsed)? = frame.isotp() else { throw Difference("\(frame.candumpText) is no flow control") }
     sender.receive(parsed, at: virtual)
     sendToKernel(frame, lane)
   }
 
   /// Requires that the kernel sends the frames that the project's sender sends until it waits.
-  private mutating func compareFrames(_ sender: inout ISOTPSender, _ virtual: inout Instant, _ lane: Int) {
+  private mutating func compareFrames(_ sender: inout ISOTPSender, _ virtual: inout Instant, _ lane: Int) throws(Difference) {
     while true {
       while let frame = sender.next(at: virtual) {
         frameCount += 1
         let found = lanes[lane].frame(within: Self.maxWait)
         note(.ofKernel(found), lane)
-        if found != frame { differ("the kernel sends \(found?.candumpText ?? "nothing") instead of \(frame.candumpText)", lane) }
+        if found != frame { throw Difference("the kernel sends \(found?.candumpText ?? "nothing") instead of \(frame.candumpText)") }
       }
       // The next frame is due after the separation time; a flow control only after a second.
       guard let deadline = sender.deadline, deadline - virtual < 500 * .millisecond else { return }
@@ -438,7 +508,7 @@ private struct Oracle {
     }
   }
 
-  private mutating func compareResult(_ failure: ISOTPSender.Failure?, _ lane: Int) {
+  private mutating func compareResult(_ failure: ISOTPSender.Failure?, _ lane: Int) throws(Difference) {
     let wanted: [CInt] =
       switch failure {
       case nil: [0]
@@ -446,7 +516,7 @@ private struct Oracle {
       case .noFlowControl: [ECOMM]
       // Linux 6.1.176 ends the message without an error; 6.1.192 reports one.
       case .invalidStatus: [0, EBADMSG]
-      case .wrongLength, .tooManyWaits: differ("the project's sender fails: \(failure?.message ?? "")", lane)
+      case .wrongLength, .tooManyWaits: throw Difference("the project's sender fails: \(failure?.message ?? "")")
       }
     // An error can follow a moment later.
     let begun = now()
@@ -454,7 +524,7 @@ private struct Oracle {
     let code = lanes[lane].kernelSender.takeError()
     note(.ends(failure, code), lane)
     guard !wanted.contains(code) else { return }
-    differ("the kernel reports \(code) instead of \(wanted[0]) after \((now() - begun) / .millisecond) ms", lane)
+    throw Difference("the kernel reports \(code) instead of \(wanted[0]) after \((now() - begun) / .millisecond) ms")
   }
 }
 
@@ -473,7 +543,7 @@ enum Program {
     var oracle = Oracle(UInt32(interface), process: process, seed: seed)
     oracle.run(count)
     print(
-      "exchanges \(count) received \(oracle.received) sent \(oracle.sent) faults \(oracle.faults) timeouts \(oracle.timeouts) frames \(oracle.frameCount)"
+      "exchanges \(count) received \(oracle.received) sent \(oracle.sent) faults \(oracle.faults) timeouts \(oracle.timeouts) stalls \(oracle.stalls) frames \(oracle.frameCount)"
     )
   }
 }
