@@ -145,6 +145,45 @@ extension SocketRig {
     #expect((rig.number("polls") ?? 0) > 100 && rig.number("rpm") != nil, "\(rig.status) \(rig.fault ?? "")")
   }
 
+  /// The frames that the ECUs answer to a request of a record, and the time of the last one. `rejecting`: whether the interface rejects a
+  /// frame at this time, after this number of frames.
+  private func response(rejecting: (Instant, Int) -> Bool) -> (frames: [CANFrame], end: Instant) {
+    var node = ECUNode(car: ElectricCar(.eGMP), isInstant: true)
+    var (frames, now, end): ([CANFrame], Instant, Instant) = ([], 0, 0)
+    var inputs: [Input] = [.started(restored: [:], wall: WallTime(microseconds: 0)), .linkChanged(.main, .up(maximumSend: nil))]
+    inputs += ["7E4#0322010100000000", "7E4#3000000000000000"].map { .received(.main, SocketCAN.bytes(of: CANFrame($0))) }
+    while now < 3 * .second {
+      var effects = Effects()
+      node.handle(inputs.isEmpty ? .wake : inputs.removeFirst(), at: now, &effects)
+      for effect in effects.list {
+        guard case .send(_, let bytes, let id?, _) = effect else { continue }
+        let isRejected = rejecting(now, frames.count)
+        if !isRejected {
+          SocketCAN.decode(bytes) { frames.append($0) }
+          end = now
+        }
+        inputs.append(.sent(id, failure: isRejected ? "connection closed" : nil))
+      }
+      if inputs.isEmpty { now = max(now + .microsecond, node.nextWake ?? .max) }
+    }
+    return (frames, end)
+  }
+
+  @Test func `ECUs send the frames later that a full queue rejects, and discard them after a second`() {
+    let all = response { _, _ in false }.frames
+    #expect(all.count == 9)
+    // A queue of one frame, which is sent after a millisecond.
+    var free: Instant = 0
+    let slow = response { now, _ in
+      defer { if now >= free { free = now + .millisecond } }
+      return now < free
+    }
+    #expect(slow.frames == all && slow.end < 30 * .millisecond)
+    // The first frame passes, and no other for half a second, or for two.
+    #expect(response { $1 == 1 && $0 < 500 * .millisecond }.frames == all)
+    #expect(response { $1 == 1 && $0 < 2 * .second }.frames == [all[0]])
+  }
+
   @Test func `bus-off is a fault, and polling resumes`() {
     var rig = SocketRig(ElectricCar(.eGMP))
     rig.run(for: 5 * .second)
