@@ -188,7 +188,7 @@ class Device:
             if words := self.judge(reading, slack):
                 yield f"{name} {look.value(name)} {words} (age {reading['age']:.2f} s)"
             if name in self.lively:
-                if reading["age"] > self.lively[name] + 0.1:
+                if reading["age"] > self.lively[name] + 0.1 + slack:
                     yield f"{name} {look.value(name)} is shown at an age of {reading['age']:.2f} s, and is good for {self.lively[name]} s"
             if look.link not in (None, "up") and (name in self.lively or name in self.while_up):
                 yield f"{name} {look.value(name)} is shown while the link is {look.link}"
@@ -286,8 +286,8 @@ class Device:
         await self.simulator.start()
 
 
-EV = {name: 2.0 for name in ("rpm", "rpm-2", "battery-voltage", "battery-current", "battery-power", "state-of-charge", "operating-time",
-                             "cell-voltage-min", "cell-voltage-max", "regenerating")}
+EV = {name: 2.0 for name in ("rpm", "rpm-2", "battery-voltage", "battery-current", "battery-power", "operating-time", "cell-voltage-min",
+                             "cell-voltage-max", "regenerating")}
 COUNTERS = ("polls", "missed", "timeouts", "bad-replies", "bad-frames", "bad-messages", "messages")
 
 

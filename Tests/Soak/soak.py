@@ -344,7 +344,7 @@ class Soak:
         if self.facts and random.random() < 0.7:
             fact, vote = random.choice(self.facts), random.choice(("up", "down", "clear"))
             await call("vote", id={"int": fact}, vote={"string": vote})
-            self.votes[fact] = "" if vote == "clear" else vote
+            self.votes[fact] = "none" if vote == "clear" else vote
         told = await call("history")
         self.facts = [int(row["cells"][0]) for row in told.get("rows") or ()]
 
