@@ -30,6 +30,7 @@ from air import Air
 from devices import Look, furnish
 from guests import Guests
 from house import Client, Gone, House, Refused, anonymous, children, descriptors, lives, now, threads
+from leaks import Usage
 
 HERE = Path(__file__).resolve().parent
 WARM_UP, MOST_WRONG, LAST_LINES = 60, 60, 40
@@ -52,7 +53,7 @@ class Soak:
         self.guests = Guests(self, self.seed)
         self.looks, self.methods, self.driving = {}, set(), set()
         self.motors, self.shown = "0.00 0.00", []
-        self.violations, self.notes, self.samples = [], collections.deque(maxlen=2000), []
+        self.violations, self.notes, self.usage = [], collections.deque(maxlen=2000), Usage()
         self.faults = self.advised = 0
         self.is_running, self.is_resting = False, False
         self.configuration_lock = asyncio.Lock()
@@ -401,9 +402,7 @@ class Soak:
 
     async def sample(self):
         while True:
-            with suppress(OSError):
-                pid = self.daemon.pid
-                self.samples.append((self.elapsed, anonymous(pid), sum(descriptors(pid).values()), threads(pid)))
+            self.usage.sample(self.elapsed, self.daemon.pid)
             await asyncio.sleep(2)
 
     async def minutes(self):
@@ -411,7 +410,7 @@ class Soak:
         while True:
             minute += 1
             await asyncio.sleep(max(0, self.began + 60 * minute - now()))
-            _, kB, files, count = self.samples[-1]
+            _, kB, files, count = self.usage.samples[-1]
             back = sum(1 for device in self.devices.values() for one in device.happened if one[2] is not None and one[2] >= 0)
             print(f"{minute:4d} min  faults {self.faults:4d}  well again {back:4d}  slowest answer {self.guests.slowest_now * 1e3:6.0f} ms"
                   f"  RssAnon {kB / 1024:5.1f} MB  fds {files:3d}  threads {count:2d}  answers {sum(self.guests.answers.values()):7d}"
@@ -419,15 +418,10 @@ class Soak:
             self.guests.slowest_now = 0
 
     def judge_leaks(self, first, last, begin, end):
-        fifth = (end - begin) / 5
-        early = [kB for at, kB, _, _ in self.samples if begin <= at <= begin + fifth]
-        late = [kB for at, kB, _, _ in self.samples if end - fifth <= at <= end]
-        early, late = statistics.median(early), statistics.median(late)
-        self.verdict = {"first rest": first, "last rest": last, "kB after the warm-up": early, "kB at the end": late,
-                        "most kB": max(kB for _, kB, _, _ in self.samples), "most threads": max(count for *_, count in self.samples),
-                        "most descriptors": max(files for _, _, files, _ in self.samples)}
-        if late > early * 1.1 + 1024:
-            self.wrong("memory", f"anonymous memory has grown from {early:.0f} kB after the warm-up to {late:.0f} kB")
+        figures, growth = self.usage.judge(begin, end)
+        self.verdict = {"first rest": first, "last rest": last, **figures}
+        if growth:
+            self.wrong("memory", growth)
         if last["descriptors"] > first["descriptors"] + 2:
             self.wrong("descriptors", f"were {first['descriptors']} and are {last['descriptors']} when all rests: {first['sorts']}, {last['sorts']}")
         if last["threads"] > first["threads"] + 2:
@@ -577,7 +571,7 @@ class Soak:
             "seed": self.seed, "seconds": self.elapsed, "faults": self.faults, "verdict": self.verdict,
             "devices": {device.name: device.happened for device in self.devices.values()},
             "answers": dict(self.guests.answers), "refusals": dict(self.guests.refusals), "slowest": self.guests.slowest,
-            "slowest what": self.guests.slowest_what, "restarted as advised": self.advised, "samples": self.samples, "notes": list(self.notes),
+            "slowest what": self.guests.slowest_what, "restarted as advised": self.advised, "samples": self.usage.samples, "notes": list(self.notes),
             "violations": [{key: one[key] for key in ("at", "clock", "who", "words", "count", "journal")} for one in self.violations]}
 
 
