@@ -1,11 +1,12 @@
 """The devices of the soak test: configuration, simulator, faults, health and expected values of each. A device must recover from a fault
 in time, and its values must be correct meanwhile."""
-import asyncio, os, signal, time
+import asyncio, signal, time
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import truth
-from house import Line, Refused, Gone, free_ports, now
+from buses import add_buses
+from house import Line, free_ports, now
+from simulator import Simulator
 
 # Faults of an adapter that still works between them.
 ADAPTER = ["latency:80", "split:3", "late-prompt:60", "lost-prompt:40", "garbage:30", "no-data:25", "stopped:30", "can-error:30",
@@ -25,68 +26,6 @@ MIRROR_AIR = ["refuse:7", "no-answer:9", "drop-writes:6", "slow:3000", "abort:2"
 WEATHER = ["error:2", "down:2", "html:2", "null:2", "redirect:2", "slow:1:3000", "truncated:2", "huge:2", "garbage:2"]
 TRIVIA = ["error:3", "down:3", "html:3", "redirect:3", "garbage:3", "lost:3", "slow:1:3000", "truncated:3", "huge:4", "strings",
           "duplicate"]
-
-
-class Simulator:
-    """One vehiclesim at a constant address, which can be restarted."""
-
-    def __init__(self, house, name, kind, *arguments, line=None, port=0, path=None, air=None, heard=None):
-        self.house, self.name, self.kind, self.arguments, self.heard = house, name, kind, arguments, heard
-        self.line, self.port, self.path, self.air = line, port, path, air
-        self.program = None
-        self.lives = []  # for each run: times of start, readiness and end, key positions, and faults
-        self.pauses = []  # times when it was stopped: [from, to]
-
-    async def start(self, *extra, keys=()):
-        place = f"ble:{self.air.address}" if self.air else "pty" if self.path else f"tcp:127.0.0.1:{self.port}"
-        symlink = ["--symlink", self.path] if self.path else []
-        turned = [word for position, at in keys for word in ("--key", f"{position}@{at}")]
-        said = asyncio.get_running_loop().create_future()
-        begin = now()
-        self.program = await self.house.start(
-            "vehiclesim", self.kind, "--on", place, *symlink, *self.arguments, *turned, *extra, name=f"sim-{self.name}", heard=self.heard,
-            said=lambda line: said.done() or said.set_result(line))
-        first = await asyncio.wait_for(said, 30)
-        if self.line:
-            self.line.target = int(first.rpartition(":")[2])
-            await self.line.open()
-        self.lives.append([begin, now(), None, list(keys), " ".join(extra)])
-
-    async def end(self, number=signal.SIGKILL):
-        """Ends it; further connections are refused."""
-        if self.line:
-            self.line.close()
-        self.program.kill(signal.SIGCONT)
-        await self.program.end(number)
-        if self.lives and self.lives[-1][2] is None:
-            self.lives[-1][2] = now()
-
-    def freeze(self):
-        self.program.kill(signal.SIGSTOP)
-        self.pauses.append([now(), None])
-
-    def thaw(self):
-        self.pauses[-1][1] = now()
-        self.program.kill(signal.SIGCONT)
-
-    @property
-    def is_there(self):
-        return self.program and self.program.is_running and not (self.pauses and self.pauses[-1][1] is None)
-
-    def moments(self, at, slack):
-        """The possible times, in seconds since its start, of a value that was received at this moment; empty if there are none."""
-        if any(begin + 0.5 + slack < at < (end or at + 1) for begin, end in self.pauses):
-            return []
-        first = at - 1.5 - slack
-        for begin, end in self.pauses:
-            # What it was just saying when it was stopped it says when it goes on.
-            if end and begin < at and end > first:
-                first = min(first, begin - 0.5)
-        found = []
-        for begin, ready, end, keys, _ in self.lives:
-            if begin <= at and (end is None or at <= end + 0.5 + slack):
-                found.append((truth.driven(max(0, first - ready), keys), truth.driven(max(0, at + 0.2 - begin), keys)))
-        return found
 
 
 class Look:
@@ -116,12 +55,13 @@ class Device:
     """One device of the daemon."""
 
     def __init__(self, name, section, simulator=None, *, states=("polling",), lively={}, while_up=(), known=truth.nothing, faults=(),
-                 variants=("",), patience=100, growing=(), rough=(), rough_air=(), wants=None, nudge=None, advice="\n"):
+                 variants=("",), patience=100, growing=(), rough=(), rough_air=(), broken=(), wants=None, nudge=None, advice="\n"):
         self.name, self.section, self.simulator = name, section, simulator
         self.states, self.lively, self.while_up, self.known = states, lively, while_up, known
         self.faults, self.variants, self.variant = faults, variants, 0
         self.growing = growing  # what never falls while the daemon has this device
         self.rough, self.rough_air = rough, rough_air
+        self.broken = broken  # faults of the simulator with which the device cannot be well
         self.patience = patience  # how long it may take to be well again
         self.wants, self.nudge = wants, nudge
         self.advice = advice  # what the daemon says where only a restart helps
@@ -134,6 +74,7 @@ class Device:
         self.nudged = -1e9
         self.memory = {}
         self.highest = {}
+        self.calm = []  # from and to when nothing happened to it, and it was well
         self.happened = []  # what, how long it lasted, how long it took to be well again
 
     def __repr__(self):
@@ -167,15 +108,16 @@ class Device:
         at = measured(reading)
         if at > now() + 0.2:
             return "comes from the future"
+        return None if name not in self.lively and now() - at > 20 else self.judge_at(name, value, at, slack)
+
+    def judge_at(self, name, value, at, slack):
+        """The problem of a value of this time, or None."""
         if not self.simulator or self.known is truth.nothing and name not in self.lively:
             return None
-        is_retained = name not in self.lively
         moments = self.simulator.moments(at, slack)
         if not moments:
-            return None if is_retained else "is said to be of a time at which nobody can have told it"
-        if is_retained and now() - at > 20:
-            return None
-        if name == "uptime" and any("reset" in faults for *_, faults in self.simulator.lives[-2:]):
+            return None if name not in self.lively else "is said to be of a time at which nobody can have told it"
+        if name == "uptime" and any("reset" in faults for *_, faults in [life for life in self.simulator.lives if life[0] <= at][-2:]):
             return None
         words = [self.known(name, value, begin, end) for begin, end in moments]
         return None if None in words else f"should be {words[-1]}"
@@ -209,6 +151,14 @@ class Device:
             yield
         finally:
             self.ended, self.is_recovering, self.trouble = now(), True, None
+
+    def note_calm(self, is_calm):
+        is_open = bool(self.calm) and self.calm[-1][1] is None
+        if is_calm and not is_open:
+            self.calm.append([now(), None])
+        elif not is_calm and is_open:
+            # A value that is missing has been missing for its lifetime.
+            self.calm[-1][1] = self.began if self.began > self.calm[-1][0] else now() - 4
 
     def recovered(self):
         self.is_recovering = self.is_lost = False
@@ -247,6 +197,12 @@ class Device:
                 await asyncio.sleep(back + 1)
             elif what == "rough":
                 await self.be_rough(soak, random, record)
+            elif what == "broken":
+                await simulator.end()
+                await simulator.start("--fault", random.choice(self.broken))
+                await asyncio.sleep(pause)
+                await simulator.end()
+                await simulator.start()
             elif what == "disconnect":
                 await soak.call("Disconnect", {"device": self.name})
                 await asyncio.sleep(min(pause, 10))
@@ -361,4 +317,5 @@ def furnish(house, air, soak):
     add("phone", 'kind = "health"', states=("ready", "live"), faults=("reconfigure",),
         variants=("heart-rate-max-age = 20", "heart-rate-max-age = 25"),
         wants=lambda device, look: device.memory.get("steps") in (None, look.value("steps")))
+    add_buses(house, add, linked, EV, COUNTERS)
     return devices

@@ -55,6 +55,7 @@ class House:
         self.folder = Path(tempfile.mkdtemp(prefix="vehicled-soak-", dir="/tmp"))
         self.programs = []
         self.lags = collections.deque(maxlen=4000)
+        self.worst = {}  # the maximum lag of each second
         if sys.version_info < (3, 12):
             # As later versions do by themselves. Nobody else waits for our children: until we have, their numbers are theirs.
             asyncio.set_child_watcher(asyncio.PidfdChildWatcher())
@@ -115,11 +116,18 @@ class House:
             before = now()
             await asyncio.sleep(0.05)
             self.lags.append((now(), now() - before - 0.05))
+            # A sleep that was too long delays also what was to be done in the seconds before.
+            for second in range(int(before), int(now()) + 1):
+                self.worst[second] = max(self.worst.get(second, 0), now() - before - 0.05)
 
     def lag(self, since=10):
         """The maximum of the last seconds."""
         begin = now() - since
         return max((lag for at, lag in self.lags if at >= begin), default=0)
+
+    def lag_between(self, begin, end):
+        """The maximum between two times since the start."""
+        return max(self.worst.get(second, 0) for second in range(int(begin), int(end) + 1))
 
 
 # TCP
@@ -151,6 +159,7 @@ class Line:
 
     def __init__(self, port):
         self.port, self.target, self.server, self.pairs = port, None, None, set()
+        self.heard = None  # gets what is passed on: whether it is the daemon's, and the bytes
 
     async def open(self):
         if not self.server:
@@ -182,7 +191,7 @@ class Line:
         for one in pair:
             one.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            await asyncio.gather(self.pump(reader, back), self.pump(there, writer))
+            await asyncio.gather(self.pump(reader, back, True), self.pump(there, writer, False))
         except asyncio.CancelledError:
             pass  # The script ends.
         finally:
@@ -190,10 +199,11 @@ class Line:
             for one in pair:
                 one.close()
 
-    @staticmethod
-    async def pump(reader, writer):
+    async def pump(self, reader, writer, is_daemons):
         try:
             while data := await reader.read(65536):
+                if self.heard:
+                    self.heard(is_daemons, data)
                 writer.write(data)
                 await writer.drain()
             writer.write_eof()

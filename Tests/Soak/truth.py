@@ -1,6 +1,6 @@
 """The values that the simulators send, as functions of the seconds since their start. A value with a wrong age, or from another device,
 does not match the value of its time.
-Sources: Sources/Peers (DriveCycle, ElectricCar, PetrolDrive, BoardRide, VESCRide, WearableSensor, ForecastReply)."""
+Sources: Sources/Peers (DriveCycle, ElectricCar, PetrolDrive, BoardRide, VESCRide, WearableSensor, ForecastReply, DemoBus)."""
 import math
 
 STEP = 0.1  # of a table, in seconds
@@ -173,6 +173,32 @@ def position(name, value, begin, end):
 def weather(name, value, begin, end):
     known = {"temperature": 9, "humidity": 43, "condition": "Partly cloudy", "uv-index": 4.85}
     return equal(value, known[name]) if name in known else None
+
+
+def triangle(seconds):
+    return 12 * (seconds if seconds < 10 else 20 - seconds)
+
+
+bus_speed = Round(20, lambda seconds: triangle(seconds % 20))
+coolant = Round(20, lambda seconds: 90 + math.floor(seconds % 20))
+TYRES = {"pressure-front-left": 2.3, "pressure-front-right": 2.31, "pressure-rear-left": 2.32, "pressure-rear-right": 2.33,
+         "temperature-front-left": 30}
+
+
+def bus(name, value, begin, end):
+    low, high = bus_speed.between(begin, end)
+    if name == "engine-speed":
+        return within(value, 800 + 30 * low, 800 + 30 * high, 1)
+    if name == "throttle":
+        return within(value, low / 2, high / 2, 1)
+    if name == "vehicle-speed":
+        return within(value, low, high, 0.6)
+    if name == "gear":
+        gears = {"park": low < 2, "drive 2": low < 61 and high > 0, "drive 5": high > 59}
+        return None if gears.get(value) else f"one of {[gear for gear, may_be in gears.items() if may_be]}"
+    if name == "coolant-temperature":
+        return within(value, *coolant.between(begin, end))
+    return equal(value, TYRES[name]) if name in TYRES else None
 
 
 def nothing(name, value, begin, end):
