@@ -235,7 +235,18 @@ class Client:
 
     @classmethod
     async def connect(cls, path):
-        return cls(*await asyncio.open_unix_connection(path, limit=1 << 24))
+        connection = socket.socket(socket.AF_UNIX)
+        connection.setblocking(False)
+        while True:
+            try:
+                connection.connect(path)
+                return cls(*await asyncio.open_unix_connection(sock=connection, limit=1 << 24))
+            except BlockingIOError:
+                # As many clients as the kernel lets wait for the daemon to accept them. asyncio would take this for a connection.
+                await asyncio.sleep(0.01)
+            except OSError:
+                connection.close()
+                raise
 
     def say(self, method, parameters=None, **flags):
         method = method if "." in method else f"io.vehicled.{method}"

@@ -51,7 +51,7 @@ class Soak:
         self.air = Air(self.house.path("bus"))
         self.devices = furnish(self.house, self.air, self)
         self.guests = Guests(self, self.seed)
-        self.looks, self.methods, self.driving = {}, set(), set()
+        self.looks, self.methods = {}, set()
         self.motors, self.shown = "0.00 0.00", []
         self.violations, self.notes, self.usage = [], collections.deque(maxlen=2000), Usage()
         self.faults = self.advised = 0
@@ -494,9 +494,10 @@ class Soak:
         self.go(tasks, *self.guests.tasks())
         # What is made with the first use is no leak.
         chance = random.Random(self.seed)
-        for what in (self.guests.crowd, self.guests.drive, self.guests.impatient, self.guests.pipeline, self.guests.huge):
+        for what in (self.guests.crowd_of_watchers, self.guests.drive, self.guests.impatient, self.guests.pipeline, self.guests.huge):
             await what(chance)
-        await self.guests.vehiclectl("doctor")
+        for arguments in (["doctor"], ["scan", "ble", "--seconds", "2"], ["camera", "snapshot", "--force", self.house.path("picture.jpg")]):
+            await self.guests.vehiclectl(*arguments)
         self.go(tasks, *(self.plague(device) for device in self.devices.values()), self.plague_air())
         warm = max(WARM_UP, self.options.seconds / 10)
         await asyncio.sleep(max(0, self.began + warm - now()))
