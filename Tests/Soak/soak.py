@@ -31,6 +31,7 @@ from devices import Look, furnish
 from guests import Guests
 from house import Client, Gone, House, Refused, anonymous, children, descriptors, lives, now, threads
 from leaks import Usage
+from services import Services
 
 HERE = Path(__file__).resolve().parent
 WARM_UP, MOST_WRONG, LAST_LINES = 60, 60, 40
@@ -51,6 +52,7 @@ class Soak:
         self.air = Air(self.house.path("bus"))
         self.devices = furnish(self.house, self.air, self)
         self.guests = Guests(self, self.seed)
+        self.services = Services(self)
         self.looks, self.methods = {}, set()
         self.motors, self.shown = "0.00 0.00", []
         self.violations, self.notes, self.usage = [], collections.deque(maxlen=2000), Usage()
@@ -78,8 +80,12 @@ class Soak:
                 return
         if len(self.violations) < MOST_WRONG:
             self.violations.append({"key": key, "at": self.elapsed, "clock": time.strftime("%H:%M:%S"), "who": str(who), "words": words,
-                                    "count": 1, "journal": self.last_lines(6, str(who))})
+                                    "count": 1, "journal": self.last_lines(6, str(who)) if self.is_running else []})
             print(f"  wrong at {self.elapsed:.0f} s: {who}: {words}", flush=True)
+
+    @staticmethod
+    def clock(at):
+        return time.strftime("%H:%M:%S", time.localtime(time.time() - now() + at))
 
     def note(self, words):
         line = f"{self.elapsed:8.1f} {time.strftime('%H:%M:%S')} {words}"
@@ -211,6 +217,7 @@ class Soak:
                     self.wrong(device.name, f"is not well {now() - device.ended:.0f} s after {what}: {self.words(device)}")
             elif not device.trouble and now() - max(device.was_well, device.ended) > LOST + 2 * slack:
                 self.wrong(device.name, f"is not well though nothing happened to it: {self.words(device)}")
+            device.note_calm(self.is_calm(device))
 
     def is_calm(self, device):
         return not device.trouble and not device.is_recovering and device.is_well_now
@@ -355,6 +362,7 @@ class Soak:
         """Pauses faults and clients until all devices are healthy, so that the daemon holds only what it needs."""
         self.is_resting = True
         await self.guests.rest()
+        await self.services.rest()
         locks = [device.lock for device in self.devices.values()]
         for lock in locks:
             await lock.acquire()
@@ -375,6 +383,7 @@ class Soak:
         await self.prove()
         for lock in locks:
             lock.release()
+        self.services.go_on()
         self.guests.is_paused = self.is_resting = False
         return found
 
@@ -403,6 +412,7 @@ class Soak:
     async def sample(self):
         while True:
             self.usage.sample(self.elapsed, self.daemon.pid)
+            self.services.sample()
             await asyncio.sleep(2)
 
     async def minutes(self):
@@ -491,7 +501,8 @@ class Soak:
             device.trouble, device.ended = None, now()
         print(f"  all {len(self.devices)} devices are well after {now() - begun:.1f} s", flush=True)
         self.began = now()
-        self.go(tasks, *self.guests.tasks())
+        await self.services.begin()
+        self.go(tasks, *self.guests.tasks(), *self.services.tasks())
         # What is made with the first use is no leak.
         chance = random.Random(self.seed)
         for what in (self.guests.crowd_of_watchers, self.guests.drive, self.guests.impatient, self.guests.pipeline, self.guests.huge):
@@ -507,11 +518,12 @@ class Soak:
         until = self.elapsed
         last = await self.rest()
         self.judge_leaks(first, last, warm_until, until)
+        self.services.judge(until)
         await self.finish(tasks)
 
     async def finish(self, tasks):
         """Ends the daemon while it has all its devices and some clients."""
-        self.is_running = False
+        self.is_running, until = False, now()
         await self.stop(tasks)
         clients = [await Client.connect(self.socket) for _ in range(12)]
         for index, client in enumerate(clients):
@@ -534,6 +546,7 @@ class Soak:
                 self.wrong("vehicled", f"its guardian has not ended: {left}")
                 break
         self.verdict["guardian's end"] = now() - begun
+        await self.services.finish(until)
 
     # The end.
 
@@ -556,6 +569,7 @@ class Soak:
             print(f"descriptors when all rests {first['descriptors']}, then {last['descriptors']} (at most {verdict['most descriptors']});"
                   f" threads {first['threads']}, then {last['threads']} (at most {verdict['most threads']});"
                   f" end after {verdict.get('end', 0):.2f} s with status {verdict.get('status')}")
+        self.services.report()
         if self.violations:
             print(f"\n{len(self.violations)} things are wrong (seed {self.seed}):")
             for one in self.violations:
@@ -570,7 +584,7 @@ class Soak:
     def figures(self):
         return {
             "seed": self.seed, "seconds": self.elapsed, "faults": self.faults, "verdict": self.verdict,
-            "devices": {device.name: device.happened for device in self.devices.values()},
+            "devices": {device.name: device.happened for device in self.devices.values()}, "services": self.services.figures(),
             "answers": dict(self.guests.answers), "refusals": dict(self.guests.refusals), "slowest": self.guests.slowest,
             "slowest what": self.guests.slowest_what, "restarted as advised": self.advised, "samples": self.usage.samples, "notes": list(self.notes),
             "violations": [{key: one[key] for key in ("at", "clock", "who", "words", "count", "journal")} for one in self.violations]}
