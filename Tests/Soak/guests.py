@@ -353,6 +353,8 @@ class Guests:
             if not lively:
                 self.model[device["name"]] = {one["property"]: one for one in device["readings"]}
         for event in told.get("events") or ():
+            if not lively:
+                self.soak.services.bridge.told(event)
             if event["name"] == "removed" and not lively:
                 self.model.pop(event["device"], None)
         for one in told.get("changes") or ():

@@ -1,13 +1,15 @@
 """All services of the daemon together, as the run uses them."""
 import asyncio
 
+from bridge import Bridge
 from history import History
 
 
 class Services:
     def __init__(self, soak):
         self.soak = soak
-        self.all = [History(soak)]
+        self.bridge = Bridge(soak)
+        self.all = [History(soak), self.bridge]
         self.until = None  # when the daemon was ended
 
     async def begin(self):
@@ -43,7 +45,7 @@ class Services:
 
     def report(self):
         head = ["service", "kill/end/freeze", "MB warm", "MB end", "MB most", "descriptors", "threads", "wrong", "checked"]
-        rows = [head, *(service.row() for service in self.all)]
+        rows = [head, *(service.row() for service in self.all), self.bridge.broker.row()]
         widths = [max(len(row[index]) for row in rows if index < len(row)) for index in range(len(head))]
         print("\n" + "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows))
 
