@@ -3,13 +3,14 @@ import asyncio
 
 from bridge import Bridge
 from history import History
+from page import Web
 
 
 class Services:
     def __init__(self, soak):
         self.soak = soak
         self.bridge = Bridge(soak)
-        self.all = [History(soak), self.bridge]
+        self.all = [History(soak), self.bridge, Web(soak)]
         self.until = None  # when the daemon was ended
 
     async def begin(self):
@@ -42,6 +43,9 @@ class Services:
                 await asyncio.wait_for(service.finish(until), 600)
             except asyncio.TimeoutError:
                 service.wrong("cannot be checked: it does not respond")
+
+    async def close(self):
+        await self.all[-1].close()
 
     def report(self):
         head = ["service", "kill/end/freeze", "MB warm", "MB end", "MB most", "descriptors", "threads", "wrong", "checked"]

@@ -487,6 +487,7 @@ class Soak:
                 os.system(f"cp {self.journal} {self.options.keep}")
                 Path(self.options.keep + ".notes").write_text("\n".join(self.notes))
             self.air.close()
+            await self.services.close()
             await self.house.close()
 
     async def work(self, tasks):
