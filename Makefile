@@ -27,7 +27,7 @@ libdir = $(prefix)/lib
 unitdir = $(DESTDIR)$(libdir)/systemd/system
 
 .NOTPARALLEL:
-.PHONY: build help setup setup-build setup-bench setup-deb lint protocols test test-vm test-can test-resets test-home-assistant sanitize soak demo bench fuzz fuzz-short install deb check-install clean
+.PHONY: build help setup setup-build setup-bench setup-soak setup-deb lint protocols test test-vm test-can test-resets test-home-assistant sanitize soak demo bench fuzz fuzz-short install deb check-install clean
 
 build: ## build the programs for release
 	swift build -c release --static-swift-stdlib
@@ -46,6 +46,9 @@ setup-deb:
 
 setup-bench:
 	@Tests/Setup/setup.sh bench
+
+setup-soak:
+	@Tests/Setup/setup.sh soak
 
 lint: ## check the format of the Swift files
 	swift format lint --strict --parallel --recursive $(swift_files)
@@ -99,8 +102,8 @@ sanitize: setup .build/tsan-mutex.o ## run all tests under AddressSanitizer, the
 	@mkdir -p $(@D)
 	clang -std=c11 -Wall -Wextra -Werror -O1 -c $< -o $@
 
-soak: setup-bench build ## run every kind in simulation with faults and many clients, for SOAK_SECONDS=3600
-	@python3 Tests/Soak/soak.py --seconds $(SOAK_SECONDS) --bin $(release)
+soak: setup-soak build ## run all services and every kind in simulation with faults and many clients, for SOAK_SECONDS=3600
+	@.venv/bin/python Tests/Soak/soak.py --seconds $(SOAK_SECONDS) --bin $(release)
 
 demo: setup-build build ## watch a simulated car, polled at 20 Hz; with WEB=1 in a browser
 	@Tests/Demo/demo.sh $(release)

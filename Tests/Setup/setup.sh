@@ -21,11 +21,12 @@ fi
 case "${1:-all}" in
   build) wanted="$build $toolchain" ;;
   bench) wanted="$build $toolchain python3-venv mosquitto openssl iproute2" ;;
+  soak) wanted="$build $toolchain python3-venv mosquitto chromium" ;;
   all) wanted="$build $toolchain $tests" ;;
   deb) wanted="$build $toolchain $package" ;;
   vm) wanted="$guest" ;;
   home-assistant) wanted="$home_assistant" ;;
-  *) echo "setup: unknown argument $1; usage: setup.sh [all|build|bench|deb|vm|home-assistant]" >&2; exit 2 ;;
+  *) echo "setup: unknown argument $1; usage: setup.sh [all|build|bench|soak|deb|vm|home-assistant]" >&2; exit 2 ;;
 esac
 
 missing=""
@@ -60,6 +61,6 @@ make_venv() {
 }
 
 case "${1:-all}" in
-  all) make_venv .venv "$python_packages" ;;
+  all | soak) make_venv .venv "$python_packages" ;;
   bench) make_venv .build/bench/python "$bench_packages" ;;
 esac

@@ -32,7 +32,8 @@ class Listener(Simulator):
         first, found = self.earliest(at, slack), []
         for index, (asked, begun) in enumerate(self.openings):
             replaced = self.openings[index + 1][0] if index + 1 < len(self.openings) else at
-            if asked <= at <= replaced + 0.5 + slack:
+            # Times can be rounded down.
+            if asked <= at + 0.05 and at <= replaced + 0.5 + slack:
                 found.append((max(0, first - (begun or at)), max(0, at + 0.2 - asked)))
         return found
 
