@@ -182,7 +182,8 @@ class Bridge(Service):
 
     def judge_value(self, name, what, text):
         device = self.soak.devices.get(name)
-        if not device or what not in device.lively or text == "None":
+        # An empty message clears the topic of a property that no longer exists.
+        if not device or what not in device.lively or text in ("", "None"):
             return
         self.checked["values"] += 1
         if text in ("true", "false"):
