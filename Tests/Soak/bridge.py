@@ -50,7 +50,7 @@ class Bridge(Service):
         self.events = []  # what a client of the daemon was told: the time, and the key
         self.arrived = collections.Counter()  # by key
         self.arrivals = {}  # the number of the latest batch of each session
-        self.covered = collections.defaultdict(list)  # the times of the batches of each device
+        self.covered = collections.defaultdict(list)  # session, start and end of the batches of each device
         self.latest = {}  # by topic
         self.repeats = 0
 
@@ -229,7 +229,7 @@ class Bridge(Service):
         for one in batch["samples"]:
             if one["property"] in names:
                 self.proof.add(device.name, one["property"], one["time"] / 1e6 + shift, one["value"])
-        self.covered[device.name].append((batch["start"] / 1e6 + shift, batch["end"] / 1e6 + shift))
+        self.covered[device.name].append((session, batch["start"], batch["end"], batch["end"] / 1e6 + shift))
         return None
 
     def told(self, event):
@@ -280,12 +280,14 @@ class Bridge(Service):
         self.prove_arrivals()
         spans = [(begin, min(end, until)) for begin, end in self.spans(STORED + BATCH) if begin < until]
         for device in self.recorded:
-            covered = sorted(self.covered[device.name])
-            for (_, end), (begin, _) in zip(covered, [*covered[1:], (1e12, 0)]):
-                if begin > end + 0.02:
-                    for name in self.proof.names(device):
-                        if (device.name, name) in self.proof.series:
-                            self.proof.add(device.name, name, end + 0.001, None)
+            covered = self.covered[device.name]
+            starts = {(session, start) for session, start, _, _ in covered}
+            names = [name for name in self.proof.names(device) if (device.name, name) in self.proof.series]
+            for session, _, end, at in covered:
+                # Values are valid until the end of their batch, or go on in the next one.
+                if (session, end) not in starts:
+                    for name in names:
+                        self.proof.add(device.name, name, at + 0.001, None)
             self.proof.prove(device, spans)
         self.checked["seconds"] = round(self.proof.seconds)
 
