@@ -53,7 +53,8 @@ class Simulator:
 
     def earliest(self, at, slack):
         """The earliest time at which a value that was received at this moment can have been measured; None if it was stopped."""
-        if any(begin + 0.5 + slack < at < (end or at + 1) for begin, end in self.pauses):
+        # Times can be rounded down.
+        if any(begin + 0.5 + slack < at < (end or at + 1) - 0.05 for begin, end in self.pauses):
             return None
         first = at - 1.5 - slack
         for begin, end in self.pauses:
