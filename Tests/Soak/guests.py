@@ -373,7 +373,8 @@ class Guests:
             value, age = reading.get("value"), reading.get("age")
             known = model.get(one, {}).get("value")
             key = (name, one)
-            if value and age is not None and age > 3 + 2 * self.house.lag() and known != value:
+            # A value that is no longer good must end for those who watch, too.
+            if known != value and (not value or age is not None and age > 3 + 2 * self.house.lag()):
                 doubt = self.doubts.get(key)
                 if doubt and doubt[0] == (value, known) and now() - doubt[1] > 4:
                     self.soak.wrong(name, f"{one} is {value} to who asks, and {known} to who watches")
