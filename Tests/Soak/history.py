@@ -76,6 +76,8 @@ class History(Service):
     async def finish(self, until):
         """Reads everything after the daemon has ended, then ends the service."""
         spans = [(begin, min(end, until)) for begin, end in self.spans(LOSS) if begin < until]
+        # What it had collected when the daemon ended is being written.
+        await asyncio.sleep(3 + self.house.lag())
         async with await Client.connect(self.socket) as client:
             for device in self.recorded:
                 await self.read(client, device)
