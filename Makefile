@@ -72,10 +72,14 @@ test-vm: setup deb ## test the Debian package in a Debian guest with systemd, jo
 
 # The number of exchanges with the kernel's ISO-TP in test-can.
 EXCHANGES = 1000000
-test-can: setup deb .build/isotp-oracle ## test links to CAN interfaces in the same guest, with EXCHANGES=1000000 messages to the kernel's ISO-TP (needs root once)
+test-can: setup deb .build/isotp-oracle .build/bench/fastelm ## test links to CAN interfaces in the same guest, with EXCHANGES=1000000 messages to the kernel's ISO-TP (needs root once)
 	@Tests/Setup/setup.sh vm
 	@.venv/bin/python Tests/VM/machine.py build .build/vm
-	@.venv/bin/python Tests/VM/machine.py can .build/vm $$(ls .build/deb/*.deb) .build/isotp-oracle $(EXCHANGES)
+	@.venv/bin/python Tests/VM/machine.py can .build/vm $$(ls .build/deb/*.deb) .build/isotp-oracle $(EXCHANGES) .build/bench/fastelm
+
+.build/bench/fastelm: Tests/Bench/fastelm.c Tests/Bench/bench.h
+	@mkdir -p $(@D)
+	clang -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror $< -o $@
 
 # How often test-resets resets the guest.
 RESETS = 20

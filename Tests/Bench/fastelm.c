@@ -2,12 +2,15 @@
 // sends slcan, a CAN adapter. Supports the set-up commands of vehicled and the battery record (220101), and counts requests. Over slcan, any
 // other request of service 22 has a reply of one frame, and the requests to each ECU are counted like those of a connection of its own.
 //
-//   fastelm [HZ [MS]]   prints its port; HZ (20) is the grid that lateness and missed polls are measured against; over slcan, an ECU answers
-//                       after MS (0)
+//   fastelm [HZ [MS [INTERFACE]]]   prints its port; HZ (20) is the grid that lateness and missed polls are measured against; over slcan, an
+//                                   ECU answers after MS (0); with the name of a CAN interface, the ECUs are on this bus, too, without delay
 //
 // SIGUSR1 prints one line of JSON about the time since SIGUSR2; SIGTERM ends it. Reply n of a connection carries the
 // motor speed 7n mod 10000, so every reply differs from the one before.
 #include "bench.h"
+#include <linux/can.h>
+#include <linux/can/raw.h>
+#include <net/if.h>
 
 enum { TIMES = 1 << 14, FRAMES = 9 };
 
@@ -142,16 +145,29 @@ static void send_later(struct Connection *c, const char *text, int count) {
   timerfd_settime(c->timer, 0, &(struct itimerspec){.it_value.tv_nsec = delay_ns}, NULL);
 }
 
-// Frame `frame` of the record as a line of slcan.
-static char *put_frame(char *out, int frame) {
-  unsigned char bytes[8] = {0x20 | (frame & 15)};
+// Frame `frame` of the record; the bytes are 0 before.
+static void fill_frame(unsigned char bytes[8], int frame) {
   int head = frame ? 1 : 2, at = frame ? 7 * frame - 1 : 0, take = 8 - head < (int)sizeof page - at ? 8 - head : (int)sizeof page - at;
+  bytes[0] = 0x20 | (frame & 15);
   if (!frame) memcpy(bytes, (unsigned char[]){0x10, sizeof page}, 2);
   memcpy(bytes + head, page + at, take);
+}
+
+// The same as a line of slcan.
+static char *put_frame(char *out, int frame) {
+  unsigned char bytes[8] = {0};
+  fill_frame(bytes, frame);
   memcpy(out, "t7EC8", 5);
   out = put_hex(out + 5, bytes, 8, 0);
   *out++ = '\r';
   return out;
+}
+
+static void begin_page(struct Connection *c) {
+  unsigned speed = 7 * c->replies++ % 10000;
+  page[56] = speed >> 8;
+  page[57] = speed;
+  count_poll(c);
 }
 
 // Answers a line of slcan: a command to the adapter, or a frame to an ECU, which the adapter acknowledges. Without a delay, what follows at
@@ -161,10 +177,7 @@ static void answer_slcan(struct Connection *c) {
   if (*command != 't') return send_text(c, text, sprintf(text, "%s\r", *command == 'V' ? "V1013" : *command == 'F' ? "F00" : ""));
   unsigned ecu, did;
   if (!strncmp(command, "t7E4803220101", 13)) {
-    unsigned speed = 7 * c->replies++ % 10000;
-    page[56] = speed >> 8;
-    page[57] = speed;
-    count_poll(c);
+    begin_page(c);
     out = put_frame(out, 0);
     send_later(c, text, out - text);
   } else if (!strncmp(command, "t7E4830", 7)) {
@@ -178,6 +191,32 @@ static void answer_slcan(struct Connection *c) {
   } else {
     send_text(c, text, 2);
   }
+}
+
+// Answers a frame on the bus of a CAN interface. Consecutive frames are sent together, as over slcan.
+static void answer_frame(struct Connection *c) {
+  struct can_frame in, out[FRAMES] = {0};
+  struct iovec parts[FRAMES];
+  struct mmsghdr messages[FRAMES] = {0};
+  int count = 0;
+  if (read(c->descriptor, &in, sizeof in) != sizeof in || in.len < 4) return;
+  if (in.can_id == 0x7E4 && !memcmp(in.data, "\x03\x22\x01\x01", 4)) {
+    begin_page(c);
+    fill_frame(out[count++].data, 0);
+  } else if (in.can_id == 0x7E4 && in.data[0] == 0x30) {
+    for (int frame = 1; frame < FRAMES; frame++) fill_frame(out[count++].data, frame);
+  } else if (in.data[0] == 3 && in.data[1] == 0x22) {
+    struct Connection *counter = ecu_on(c, in.can_id);
+    count_poll(counter);
+    memcpy(out[count++].data, (unsigned char[]){4, 0x62, in.data[2], in.data[3], counter->replies++ & 0x7F}, 5);
+  }
+  for (int i = 0; i < count; i++) {
+    out[i].can_id = in.can_id + 8;
+    out[i].len = 8;
+    parts[i] = (struct iovec){&out[i], sizeof out[i]};
+    messages[i].msg_hdr = (struct msghdr){.msg_iov = &parts[i], .msg_iovlen = 1};
+  }
+  if (count > 0 && sendmmsg(c->descriptor, messages, count, 0) != count) return;
 }
 
 // Sends what was delayed.
@@ -235,6 +274,19 @@ static void welcome(int listener) {
   if (!delay_ns) return;
   c->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
   add_to(poller, c->timer, (void *)((uintptr_t)c | 1));
+}
+
+// Listens to the requests to ECUs on this interface.
+static struct Connection *join_bus(const char *interface) {
+  int descriptor = socket(AF_CAN, SOCK_RAW | SOCK_CLOEXEC, CAN_RAW);
+  struct sockaddr_can address = {.can_family = AF_CAN, .can_ifindex = if_nametoindex(interface)};
+  struct can_filter filter = {.can_id = 0x700, .can_mask = 0x708 | CAN_EFF_FLAG | CAN_RTR_FLAG};
+  if (descriptor < 0 || !address.can_ifindex || setsockopt(descriptor, SOL_CAN_RAW, CAN_RAW_FILTER, &filter, sizeof filter) ||
+      bind(descriptor, (void *)&address, sizeof address))
+    die(interface);
+  struct Connection *c = add_connection((struct Connection){.descriptor = descriptor, .timer = -1});
+  add_to(poller, descriptor, c);
+  return c;
 }
 
 static void reset(void) {
@@ -298,6 +350,7 @@ int main(int count, char **arguments) {
   int told = signals((int[]){SIGUSR1, SIGUSR2, SIGTERM, SIGINT}, 4);
   add_to(poller, listener, &listener);
   add_to(poller, told, &told);
+  struct Connection *bus = count > 3 ? join_bus(arguments[3]) : NULL;
   printf("%d\n", ntohs(address.sin_port));
   fflush(stdout);
   reset();
@@ -318,6 +371,8 @@ int main(int count, char **arguments) {
         if (signal.ssi_signo == SIGUSR1) report();
         else if (signal.ssi_signo == SIGUSR2) reset();
         else return 0;
+      } else if (owner == bus) {
+        answer_frame(bus);
       } else {
         take(owner);
       }

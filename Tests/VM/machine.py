@@ -7,8 +7,8 @@
   machine.py web DIRECTORY PACKAGE             boots the guest with the package, runs web.py in it, and browser.py here
   machine.py can DIRECTORY PACKAGE ORACLE COUNT [PROGRAM…]
                                                boots the guest with the package, and runs can.py in it, with COUNT exchanges between the
-                                               program ORACLE and the kernel; PROGRAMs replace those of the package (PACKAGE -: none, only
-                                               the exchanges)
+                                               program ORACLE and the kernel; the PROGRAM fastelm answers for the comparison of the links;
+                                               others replace those of the package (PACKAGE -: none, only the exchanges)
   machine.py reset DIRECTORY PACKAGE COUNT     resets the guest COUNT times while it records a car (resets.py), and checks what was lost
 
 Uses KVM if available, otherwise emulation. The guest boots in 15 s, has no external network, and discards its changes; only the
