@@ -16,8 +16,8 @@ import Varlink
     let probe = Probe()
     let device: Device
 
-    @Loop init(_ name: String = "ev") {
-      device = vehicledTests.device(probe, named: name, DeviceHubTests.schema)
+    @Loop init(_ name: String = "ev", _ schema: Schema = DeviceHubTests.schema) {
+      device = vehicledTests.device(probe, named: name, schema)
       hub.add(device)
     }
 
@@ -85,6 +85,17 @@ import Varlink
     #expect(try rig.get("rpm").value == nil)
     #expect(try rig.get("odometer").value == .float(12.5))
     #expect(await until { client.changes.last?.reason == "stale" })
+  }
+
+  @Test func `watchers are notified in time although an earlier value becomes stale much later`() async throws {
+    let coolant = Property("coolant", .float, lifetime: .fresh(90 * .second), help: "temperature of the coolant")
+    let rig = Rig("ev", Schema(properties: Self.schema.properties + [coolant]))
+    let client = Client()
+    try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: ["rpm"])
+    rig.publish((2, .value(.float(80))))
+    rig.publish((0, .value(.int(824))))
+    #expect(await until { client.changes.last?.reason == "stale" })
+    #expect(try rig.get("coolant").value == .float(80))
   }
 
   @Test func `the age of a value is that of its measurement`() async throws {

@@ -38,7 +38,8 @@ import Varlink
 
   private unowned let hub: DeviceHub
   private lazy var expiry = Timer { [weak self] _ in self?.expire() }
-  private var expiryIsSet = false
+  /// The boot time of the next check for stale values.
+  private var nextExpiry: Int64?
   /// An unchanged value is published again once in each interval, so that clients can show its age.
   private static let republishInterval: Nanoseconds = .second
   /// The offset of the intervals. Those of a device are the same for all values, so that unchanged values are sent and recorded together.
@@ -75,7 +76,8 @@ import Varlink
   func deviceUpdated(_ readings: [Reading]) {
     let boot = Clock.boot()
     let wall = Clock.wall()
-    var hasFreshValues = false
+    // The first of the new values to become stale.
+    var first = Int64.max
     slots.withUnsafeMutableBufferPointer { slots in
       for reading in readings where slots.indices.contains(reading.property) {
         let index = reading.property
@@ -83,7 +85,7 @@ import Varlink
         if case .value = reading.content {
           slots[index].measuredAt = boot - max(0, reading.age)
           slots[index].wall = wall - max(0, reading.age) / .microsecond
-          hasFreshValues = true
+          if let time = sharedSchema.freshness(index) { first = min(first, slots[index].measuredAt + time) }
           if isSame, interval(boot) == interval(slots[index].notified) { continue }
         } else if isSame {
           continue
@@ -92,7 +94,7 @@ import Varlink
         if slots[index].markChanged(at: boot) { changed.append(index) }
       }
     }
-    if hasFreshValues, !expiryIsSet { scheduleExpiry(boot) }
+    if first < nextExpiry ?? .max { scheduleExpiry(boot) }
   }
 
   private func interval(_ time: Int64) -> Int64 { (time &+ republishPhase) / Self.republishInterval }
@@ -170,7 +172,7 @@ import Varlink
       guard case .value = slot.content, let time = sharedSchema.freshness(index) else { continue }
       next = min(next ?? .max, slot.measuredAt + time)
     }
-    expiryIsSet = next != nil
+    nextExpiry = next
     expiry.set(next.map { Clock.monotonic() + max($0 - boot, 0) + .millisecond })
   }
 
