@@ -62,6 +62,21 @@ import Testing
     link.close()
   }
 
+  @Test func `frames that are waiting are received together, and before the end of the link`() async {
+    let (link, owner, other) = await pair()
+    defer { close(other) }
+    let frames = (0..<8).map { CANFrame(CANIdentifier(number: 0x7EC, is29Bit: false), [0x20 | $0, 1, 2, 3]) }
+    for frame in frames { write(SocketCAN.bytes(of: frame), to: other) }
+    #expect(await until { owner.frames.count == 8 })
+    #expect(owner.frames == frames && owner.times.count == 1)
+    write(SocketCAN.bytes(of: frames[0]), to: other)
+    write(error(0x40), to: other)
+    write(SocketCAN.bytes(of: frames[1]), to: other)
+    #expect(await until { owner.end != nil })
+    #expect(owner.frames == frames + [frames[0]])
+    link.close()
+  }
+
   @Test func `frames that the full queue rejects are sent in order once there is room`() async {
     let (link, owner, other) = await pair()
     defer { close(other) }

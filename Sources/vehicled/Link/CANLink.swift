@@ -1,7 +1,7 @@
 // A CAN interface of the kernel through a raw socket. Each read and each write is one frame. The interface itself, with its bit rate, is set
 // up by the administrator: that requires a capability that the daemon does not have.
 //
-// The channel only reads. When the interface goes down, the kernel reports the error once, to a read or a write: a write that gets it closes
+// The channel only reads the first of the frames that are waiting, and the link the others. When the interface goes down, the kernel reports the error once, to a read or a write: a write that gets it closes
 // the channel at once, because the channel relies on a read that gets it.
 
 import CLinux
@@ -37,6 +37,9 @@ import ServiceRuntime
   private static let maxBlockedTime: Nanoseconds = .second
   private static let remedy = "check bit rate, wiring and termination, and that the vehicle is on"
   private static let dropCheckInterval: Nanoseconds = .second
+  /// The maximum number of frames per turn, and the maximum time between those that the owner receives together.
+  private static let maxBatch = 64
+  private static let maxBatchTime: Nanoseconds = .millisecond
   /// A message of the maximum length has 586 frames.
   private static let maxQueued = 1024
 
@@ -55,7 +58,7 @@ import ServiceRuntime
     // In a later turn, because the owner has not stored this link yet.
     guard descriptor >= 0 else { return Loop.post { self.wentDown(canInterfaceMessage(self.interface, -descriptor)) } }
     NIOPipeBootstrap(group: Loop.group)
-      .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: SocketCAN.frameLength))
+      .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 2 * SocketCAN.frameLength))
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try Loop.assumeIsolated { try channel.pipeline.syncOperations.addHandler(self) } }
       }
@@ -126,20 +129,44 @@ import ServiceRuntime
   func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard let socket else { return }
     let now = Clock.monotonic()
-    let bytes = Array(unwrapInboundIn(data).readableBytesView)
-    var errorFrame: CANFrame?
-    SocketCAN.decode(bytes) { if $0.kind == .error { errorFrame = $0 } }
-    if let errorFrame, !update(errorFrame) { return }
-    owner?.linkReceived(bytes, at: Clock.monotonic(ofWall: clinux_can_received(socket), at: now))
+    var batch: (bytes: [UInt8], first: Instant, last: Instant) = ([], 0, 0)
+    func deliver() {
+      if !batch.bytes.isEmpty { owner?.linkReceived(batch.bytes, at: batch.last) }
+      batch.bytes = []
+    }
+    var frame = Array(unwrapInboundIn(data).readableBytesView)
+    var count = 0
+    while let socket {
+      // The frames behind a recent one are recent, too.
+      let isRecent = !batch.bytes.isEmpty && now - batch.first <= Self.maxBatchTime
+      let time = isRecent ? batch.last : Clock.monotonic(ofWall: clinux_can_received(socket), at: now)
+      var isError = false
+      SocketCAN.decode(frame) { isError = $0.kind == .error }
+      if isError || time - batch.first > Self.maxBatchTime { deliver() }
+      if isError, !update(frame) { return }
+      if batch.bytes.isEmpty { batch.first = time }
+      batch.bytes += frame
+      batch.last = time
+      count += 1
+      if count == Self.maxBatch || !readFrame(socket, &frame) { break }
+    }
+    deliver()
     countDrops(at: now)
+    if failure != nil { context.close(promise: nil) }
+  }
+
+  /// Reads the next frame; returns false if there is none. The channel does not see an error that this read has consumed.
+  private func readFrame(_ socket: CInt, _ frame: inout [UInt8]) -> Bool {
+    let length = frame.withUnsafeMutableBytes { Glibc.read(socket, $0.baseAddress, $0.count) }
+    if length < 0, errno != EAGAIN, errno != EINTR { failure = errno }
+    return length == SocketCAN.frameLength
   }
 
   /// Handles an error frame; returns false if the link is down.
-  private func update(_ frame: CANFrame) -> Bool {
+  private func update(_ bytes: [UInt8]) -> Bool {
     let old = state
-    state.update(frame)
+    SocketCAN.decode(bytes) { state.update($0) }
     if state.level == .busOff {
       wentDown(canInterfaceMessage(interface, EHOSTDOWN))
       return false
