@@ -80,7 +80,8 @@ import Testing
     (
       "vehicled-web",
       [
-        "ArgumentParser", "CDeflate", "ConfigurationFiles", "Cryptography", "Glibc", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOWebSocket",
+        "ArgumentParser", "CDeflate", "ConfigurationFiles", "Cryptography", "Glibc", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix",
+        "NIOWebSocket",
         "OpenMetrics", "Protocols", "ServiceRuntime", "Varlink",
       ]
     ),

@@ -25,7 +25,9 @@ public struct TriviaPassword: Sendable, CustomStringConvertible, CustomReflectab
   }
 
   /// Whether this is the password. The comparison takes constant time.
-  public func matches(_ password: String) -> Bool { (try? Self.key(password, salt, rounds)).map { Cryptography.areEqual($0, key) } ?? false }
+  public func matches(_ password: String) -> Bool {
+    (try? Self.key(password, salt, rounds)).map { Cryptography.areEqual($0, key) } ?? false
+  }
 
   private static func key(_ password: String, _ salt: [UInt8], _ rounds: Int) throws(ValueError) -> [UInt8] {
     guard (2...defaultRounds).contains(rounds), rounds & (rounds - 1) == 0 else {
