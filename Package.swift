@@ -172,7 +172,8 @@ let package = Package(
 
 if Context.environment["VEHICLED_PROTOCOLS_ONLY"] != nil {
   let needed: Set = [
-    "Protocols", "Cryptography", "CCrypto", "VehicleTables", "Varlink", "SignalImport", "Peers", "MachineTesting", "ProtocolsTests", "VarlinkTests",
+    "Protocols", "Cryptography", "CCrypto", "VehicleTables", "Varlink", "SignalImport", "Peers", "MachineTesting", "ProtocolsTests",
+    "VarlinkTests",
     "SignalImportTests", "Trips", "TripsTests", "CDeflate", "SampleBlocks", "SampleBlocksTests", "CLinux", "CSQLite",
     "SQLite", "HistoryStore", "HistoryStoreTests",
   ]

@@ -70,7 +70,8 @@ public enum Scrypt {
     var key = [UInt8](repeating: 0, count: count)
     let code = password.withUnsafeBytes { bytes in
       ccrypto_scrypt(
-        bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count, salt, salt.count, UInt64(rounds), UInt64(blockSize), &key, count)
+        bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count, salt, salt.count, UInt64(rounds), UInt64(blockSize), &key,
+        count)
     }
     guard code == 0 else { throw CryptographyError(description: "scrypt rejects \(rounds) rounds with blocks of \(blockSize)") }
     return key
