@@ -20,6 +20,18 @@ import Testing
     }
   }
 
+  /// Some of the responses are negative, or all for a while.
+  @Test(arguments: [1, 6]) func `a detected vehicle stays the same when it rejects requests`(count: Int) {
+    var rig = AdapterRig()
+    let refusals = [[UInt8]](repeating: Array("7EC037F2212\r\r>".utf8), count: count)
+    rig.adapter.answer("220101", bytes: Vector.ev6)
+    rig.adapter.replies["2201019"] = [Vector.ev6] + refusals + [Vector.ev6]
+    rig.start(for: 2 * .second)
+    rig.run(for: 60 * .second)
+    #expect(rig.heard("2101") == 0)
+    #expect(rig.number("rpm") == 4363 && rig.text("request") == "220101" && rig.text("vehicle")?.contains("e-gmp") == true)
+  }
+
   @Test(arguments: ["DATA ERROR", "7EC103E620101EFFBE7\r7EC21EF6F00<DATA ERROR", "<RX ERROR", "7EC103E62BUFFER FULL", "FFBUFFERFULL"])
   func anUnusableReplyIsPublishedAndGivesNoValue(_ text: String) {
     var rig = AdapterRig()

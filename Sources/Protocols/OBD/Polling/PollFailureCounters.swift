@@ -16,7 +16,7 @@ struct PollFailureCounters: Sendable {
   private var damagedReplies = 0
   /// Responses of wrong length.
   private var malformedResponses = 0
-  /// Negative responses to PIDs.
+  /// Negative responses to PIDs, or of a vehicle that has answered before.
   private var negativeResponses = 0
   /// The number of fast requests that were replaced by the next one.
   private var replacements = 0
@@ -93,8 +93,11 @@ struct PollFailureCounters: Sendable {
 
   private mutating func recordNegativeResponse(_ code: UInt8, pollsPIDs: Bool) -> PollConsequence {
     let message = "the vehicle rejected the request (\(NegativeResponse.name(of: code)))"
+    let kind = NegativeResponse.consequence(of: code)
     let consequence: PollConsequence
-    switch NegativeResponse.consequence(of: code) {
+    switch kind {
+    // The vehicle stays the same: it rejects the request for now.
+    case .tryOther where isConfirmed: consequence = .pause("\(message); retrying later")
     case .tryOther: consequence = .tryOther("\(message): this car may not be supported", isFinal: code == 0x33)
     case .repeatRequest:
       busyResponses += 1
@@ -106,7 +109,7 @@ struct PollFailureCounters: Sendable {
     case .giveUp: consequence = .stop(message)
     }
     // An ECU that repeatedly rejects one request may answer others.
-    guard pollsPIDs else { return consequence }
+    guard pollsPIDs || isConfirmed && kind == .tryOther else { return consequence }
     negativeResponses += 1
     return negativeResponses < 3 ? .retry : .replace(message, otherwise: consequence)
   }
