@@ -22,6 +22,8 @@ public struct WatchIntake {
   }
 
   private var devices: [String: KnownDevice] = [:]
+  /// Since when the wall clock has not been set, on the boot clock, as far as this program has seen, and its offset.
+  private var wallClock: (steadySince: Int64, offset: Int64)?
 
   public init() {}
 
@@ -42,6 +44,8 @@ public struct WatchIntake {
   public mutating func read(_ result: Contract.Watch.Result, at clock: ClockReading) -> (observations: [Observation], removed: [String]) {
     var observations: [Observation] = []
     var removed: [String] = []
+    let isSteady = wallClock.map { (clock.offset &- $0.offset).magnitude <= Self.tolerance } ?? false
+    wallClock = (isSteady ? wallClock?.steadySince ?? clock.boot : clock.boot, clock.offset)
     for device in result.snapshot ?? [] { add(device, at: clock, to: &observations) }
     for reading in result.changes ?? [] {
       if let observation = observe(reading, at: clock) { observations.append(observation) }
@@ -69,7 +73,7 @@ public struct WatchIntake {
   private mutating func observe(_ reading: Contract.Reading, at clock: ClockReading) -> Observation? {
     let latest = devices[reading.device]?.properties[reading.property]
     let content: Reading.Content = reading.value.map { .value($0) } ?? .absent(reading.reason ?? "unknown")
-    var time = Self.time(of: reading, at: clock)
+    var time = time(of: reading, at: clock)
     if let latest {
       // An equal value is a new sample only if it was measured later.
       if latest.content == content, reading.value == nil || reading.time == nil || time <= latest.time { return nil }
@@ -80,14 +84,16 @@ public struct WatchIntake {
     return Observation(device: reading.device, property: reading.property, unit: reading.unit, time: time, content: content)
   }
 
-  /// The time of a reading on the boot clock. The age is exact to 1 ms. The wall-clock time is exact to 1 µs, but only if the clock has not
-  /// been set since.
-  private static func time(of reading: Contract.Reading, at clock: ClockReading) -> Int64 {
+  /// The time of a reading on the boot clock. The age is that when it was sent, exact to 1 ms, and wrong by the time for which this program
+  /// did not read. The wall-clock time is exact to 1 µs, but only if the clock has not been set since.
+  private func time(of reading: Contract.Reading, at clock: ClockReading) -> Int64 {
     guard reading.value != nil else { return clock.boot }
     let age = (reading.age ?? 0) * 1e6
     let byAge = clock.boot - (abs(age) < 1e15 ? Int64(age) : 0)
     guard let wall = reading.time else { return byAge }
     let (byWall, overflows) = Int64(wall).subtractingReportingOverflow(clock.offset)
-    return overflows || (byWall &- byAge).magnitude > tolerance ? byAge : byWall
+    if !overflows, (byWall &- byAge).magnitude <= Self.tolerance { return byWall }
+    let isSinceSteady = !overflows && byWall <= clock.boot && byWall >= wallClock?.steadySince ?? .max
+    return isSinceSteady ? byWall : byAge
   }
 }

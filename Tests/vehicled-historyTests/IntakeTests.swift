@@ -56,6 +56,19 @@ import Varlink
     #expect(intake.read(Self.changes(smallest), at: Self.clock(12)).observations.map(\.time) == [12_000_000])
   }
 
+  @Test func `a reader that stood still stores the times of the measurements`() {
+    var intake = WatchIntake()
+    _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10)]), at: Self.clock(10))
+    // Sent at once, and read 17 s later.
+    for (value, time) in [(6, 11.0), (7, 12.0), (8, 28.0)] {
+      let reading = Self.reading("speed", .int(value), at: time, age: 0.001)
+      #expect(intake.read(Self.changes(reading), at: Self.clock(28)).observations.map(\.time) == [Int64(time * 1e6)])
+    }
+    // The clock is set by an hour meanwhile: only the age is right.
+    let set = ClockReading(boot: 40_000_000, wall: 40_000_000 + Self.offset + 3_600_000_000, isSynchronised: true)
+    #expect(intake.read(Self.changes(Self.reading("speed", .int(9), at: 30, age: 3)), at: set).observations.map(\.time) == [37_000_000])
+  }
+
   @Test func `absence has a reason, and the time at which it was reported`() {
     var intake = WatchIntake()
     _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10)]), at: Self.clock(10))
