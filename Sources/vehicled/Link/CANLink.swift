@@ -1,8 +1,8 @@
 // A CAN interface of the kernel through a raw socket. Each read and each write is one frame. The interface itself, with its bit rate, is set
 // up by the administrator: that requires a capability that the daemon does not have.
 //
-// The channel only reads the first of the frames that are waiting, and the link the others. When the interface goes down, the kernel reports the error once, to a read or a write: a write that gets it closes
-// the channel at once, because the channel relies on a read that gets it.
+// The channel only reads the first of the frames that are waiting, and the link the others. When the interface goes down, the kernel reports
+// the error once, to a read or a write: a write that gets it closes the channel at once, because the channel relies on a read that gets it.
 
 import CLinux
 import Glibc
@@ -144,6 +144,8 @@ import ServiceRuntime
       var isError = false
       SocketCAN.decode(frame) { isError = $0.kind == .error }
       if isError || time - batch.first > Self.maxBatchTime { deliver() }
+      // The owner may have closed the link.
+      guard self.socket != nil else { return }
       if isError, !update(frame) { return }
       if batch.bytes.isEmpty { batch.first = time }
       batch.bytes += frame
