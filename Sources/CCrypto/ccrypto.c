@@ -14,25 +14,25 @@ static struct {
   FUNCTIONS(MEMBER)
 } crypto;
 
-static const char *load(void) {
+static const char *problem;
+
+static void load(void) {
   void *library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
-  if (!library) return "OpenSSL is not installed; apt install libssl3";
+  if (!library) {
+    problem = "OpenSSL is not installed; apt install libssl3, and start the program again";
+    return;
+  }
   // Without OPENSSL_INIT_NO_ATEXIT (0x80000), OpenSSL would clean up in exit(3) while another thread can still use it.
   int (*init)(uint64_t, const void *) = (int (*)(uint64_t, const void *))dlsym(library, "OPENSSL_init_crypto");
   if (init) init(0x80000, NULL);
 #define FIND(name)                                                                                                                   \
-  if (!(crypto.name = (__typeof__(crypto.name))dlsym(library, #name))) return "OpenSSL is too old: version 3.0 or newer is required";
+  if (!(crypto.name = (__typeof__(crypto.name))dlsym(library, #name))) problem = "OpenSSL is too old: version 3.0 or newer is required";
   FUNCTIONS(FIND)
-  return NULL;
 }
 
 const char *ccrypto_load(void) {
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static int is_loaded;
-  pthread_mutex_lock(&lock);
-  const char *problem = is_loaded ? NULL : load();
-  is_loaded = !problem;
-  pthread_mutex_unlock(&lock);
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, load);
   return problem;
 }
 
