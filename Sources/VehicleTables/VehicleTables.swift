@@ -1,4 +1,5 @@
-// Runs generate.py, which generates Swift tables from the files in the folders Vehicles of Sources/Protocols. Needs only Python 3.11 or later.
+// Runs generate.py, which generates Swift tables from the files in the folders Vehicles of Sources/Protocols. Needs only Python 3.11 or
+// later.
 
 import Foundation
 import PackagePlugin

@@ -81,8 +81,7 @@ import Testing
       "vehicled-web",
       [
         "ArgumentParser", "CDeflate", "ConfigurationFiles", "Cryptography", "Glibc", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix",
-        "NIOWebSocket",
-        "OpenMetrics", "Protocols", "ServiceRuntime", "Varlink",
+        "NIOWebSocket", "OpenMetrics", "Protocols", "ServiceRuntime", "Varlink",
       ]
     ),
     ("Observations", ["CLinux", "Glibc", "Protocols", "ServiceRuntime", "Varlink"]),

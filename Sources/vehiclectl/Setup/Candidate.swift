@@ -86,7 +86,8 @@ extension [Candidate] {
     }
   }
 
-  /// The candidates in the order of the list: recognised ones (gpsd last), then serial ports and CAN interfaces, then others, each sorted by signal strength.
+  /// The candidates in the order of the list: recognised ones (gpsd last), then serial ports and CAN interfaces, then others, each sorted by
+  /// signal strength.
   /// Omits peripherals that have neither a name nor a kind, and sets `isNameShared`.
   var arranged: [Candidate] {
     let names = Dictionary(filter { $0.transport == "ble" }.compactMap { $0.name.map { ($0, 1) } }, uniquingKeysWith: +)

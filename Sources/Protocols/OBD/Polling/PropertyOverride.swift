@@ -78,7 +78,8 @@ struct PropertyOverride: Sendable, Equatable {
     }
   }
 
-  /// The names of the properties that can be configured for every vehicle: all that are polled, except those of the BMS data record and custom signals.
+  /// The names of the properties that can be configured for every vehicle: all that are polled, except those of the BMS data record and
+  /// custom signals.
   private static let configurable = Set(
     StandardParameter.all.values.flatMap(\.rows).map(\.property.name) + ManufacturerRecord.all.flatMap(\.rows).map(\.property.name)
       + VehicleProfile.all.flatMap(\.signals).map(\.name).filter { !OBDMachine.ownProperties.contains($0) } + ["vin"]
