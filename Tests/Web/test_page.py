@@ -528,7 +528,7 @@ class Failures(PageTest):
         expect(after.first).to_be_visible(timeout=20_000)
         # What was shown before is not repeated: each daemon started once, and one stopped. Their times can be the same.
         lines = self.page.locator(".log li").all_text_contents()
-        self.assertEqual([sum(words in line for line in lines) for words in (" serving ", " stopping")], [2, 1], lines)
+        self.assertEqual([sum(words in line for line in lines) for words in ("notice serving ", "notice stopping")], [2, 1], lines)
 
     def test_3_daemon_hangs(self):
         self.open("device/phone", "tr[data-reference]")
