@@ -38,7 +38,7 @@ from verdict import verdicts
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", metavar="NAME", help="max, hz, scale, frames, fanout, ble, vesc, car, tilt, flood, idle, history, kills, web, page, can-listen, mqtt, or one part of mqtt: mqtt-kills, mqtt-outage, mqtt-cpu, mqtt-vehicle")
-    parser.add_argument("--bin", type=Path, default=rig.ROOT / ".build" / "release", help="directory of vehicled and vehiclectl (.build/release)")
+    parser.add_argument("--bin", type=Path, default=rig.ROOT / ".build" / "linked" / "bin", help="directory of the programs (.build/linked/bin)")
     parser.add_argument("--quick", action="store_true", help="short runs, as a smoke test")
     parser.add_argument("--rounds", type=int, help="number of rounds (3; quick 1)")
     parser.add_argument("--seconds", type=float, help="length of one run (default: depends on the benchmark)")
@@ -56,7 +56,7 @@ def main():
     options.rounds = options.rounds or (1 if options.quick else 3)
     rig.binaries = options.bin.resolve()
     if not os.access(rig.binaries / "vehicled", os.X_OK):
-        parser.error(f"there is no {rig.binaries}/vehicled: build it with swift build -c release, or say where it is with --bin")
+        parser.error(f"there is no {rig.binaries}/vehicled: build it with make, or say where it is with --bin")
     cpus = sorted(os.sched_getaffinity(0))
     rig.same, rig.other = {cpus[0]}, {cpus[-1]}
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

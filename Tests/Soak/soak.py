@@ -622,7 +622,7 @@ async def main(options):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=3600, help="how long, 3600 if left out")
-    parser.add_argument("--bin", default=HERE.parents[1] / ".build" / "release", help="where vehicled, vehiclectl and vehiclesim are")
+    parser.add_argument("--bin", default=HERE.parents[1] / ".build" / "linked" / "bin", help="where vehicled, vehiclectl and vehiclesim are")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31), help="repeats a run")
     parser.add_argument("--json", help="write all figures into this file")
     parser.add_argument("--keep", help="copy the journal there, and what happened when to .notes beside it")
