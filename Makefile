@@ -13,6 +13,7 @@ fuzzers = dialogue replies elcomm vesc car answers varlink can blocks toml
 export PATH := $(PATH):/opt/swift/usr/bin
 programs = vehicled vehicled-history vehicled-mqtt vehicled-web vehiclectl vehiclesim
 pages = man1/vehiclectl.1 man1/vehiclesim.1 man5/vehicled.toml.5 man7/io.vehicled.7 man8/vehicled.8 man8/vehicled-history.8 man8/vehicled-mqtt.8 man8/vehicled-web.8
+services = vehicled vehicled-history vehicled-mqtt vehicled-web
 release = $(CURDIR)/.build/release
 # The programs as they are installed, and the library with the Swift runtime, which they share (systemd/link.py).
 linked = $(CURDIR)/.build/linked
@@ -73,18 +74,18 @@ test: setup lint build check-install ## run the same checks as CI
 	  grep '✘' .build/test.log; grep -E -A 16 'Fatal error|Program crashed|crashed:$$' .build/test.log | cut -c 1-240 | head -n 60; exit 1; fi
 	@$(MAKE) -s fuzz-short
 
-test-vm: setup deb ## test the Debian package in a Debian guest with systemd, journald, bluetoothd, NetworkManager and Cockpit (needs root once)
+test-vm: setup deb ## test the Debian packages in a Debian guest with systemd, journald, bluetoothd, NetworkManager and Cockpit (needs root once)
 	@Tests/Setup/setup.sh vm
 	@.venv/bin/python Tests/VM/machine.py build .build/vm
-	@code=0; package=$$(ls .build/deb/*.deb); .venv/bin/python Tests/VM/machine.py web .build/vm $$package || code=$$?; \
-	  .venv/bin/python Tests/VM/machine.py run .build/vm $$package $(linked)/bin/vehiclesim || code=$$?; exit $$code
+	@code=0; .venv/bin/python Tests/VM/machine.py web .build/vm .build/deb || code=$$?; \
+	  .venv/bin/python Tests/VM/machine.py run .build/vm .build/deb $(linked)/bin/vehiclesim || code=$$?; exit $$code
 
 # The number of exchanges with the kernel's ISO-TP in test-can.
 EXCHANGES = 1000000
 test-can: setup deb .build/isotp-oracle .build/bench/fastelm ## test links to CAN interfaces in the same guest, with EXCHANGES=1000000 messages to the kernel's ISO-TP (needs root once)
 	@Tests/Setup/setup.sh vm
 	@.venv/bin/python Tests/VM/machine.py build .build/vm
-	@.venv/bin/python Tests/VM/machine.py can .build/vm $$(ls .build/deb/*.deb) .build/isotp-oracle $(EXCHANGES) .build/bench/fastelm
+	@.venv/bin/python Tests/VM/machine.py can .build/vm .build/deb .build/isotp-oracle $(EXCHANGES) .build/bench/fastelm
 
 .build/bench/fastelm: Tests/Bench/fastelm.c Tests/Bench/bench.h
 	@mkdir -p $(@D)
@@ -95,7 +96,7 @@ RESETS = 20
 test-resets: setup deb ## reset the guest RESETS=20 times while it records a car, and check what was lost (needs root once)
 	@Tests/Setup/setup.sh vm
 	@.venv/bin/python Tests/VM/machine.py build .build/vm
-	@.venv/bin/python Tests/VM/machine.py reset .build/vm $$(ls .build/deb/*.deb) $(RESETS)
+	@.venv/bin/python Tests/VM/machine.py reset .build/vm .build/deb $(RESETS)
 
 test-home-assistant: setup-build build ## test the MQTT bridge with Home Assistant, mosquitto and simulated devices (needs root)
 	@Tests/Setup/setup.sh home-assistant
@@ -208,9 +209,11 @@ install: ## install the files under DESTDIR and prefix (build first)
 	for unit in $(units); do sed 's,^ExecStart=/usr/,ExecStart=$(prefix)/,; s,file:///usr/,file://$(prefix)/,' systemd/$$unit >$(unitdir)/$$unit && chmod 644 $(unitdir)/$$unit; done
 	install -d $(sharedir)/polkit-1/actions
 	install -m 644 systemd/io.vehicled.policy $(sharedir)/polkit-1/actions
-	install -m 644 systemd/vehicled.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/vehicled.conf
-	install -D -m 644 systemd/vehicled.udev $(DESTDIR)$(libdir)/udev/rules.d/70-vehicled.rules
-	install -D -m 644 systemd/vehicled.preset $(DESTDIR)$(prefix)/lib/systemd/system-preset/90-vehicled.preset
+	install -d $(DESTDIR)$(libdir)/udev/rules.d $(DESTDIR)$(prefix)/lib/systemd/system-preset
+	for service in $(services); do \
+	  install -m 644 systemd/$$service.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/$$service.conf && \
+	  install -m 644 systemd/$$service.preset $(DESTDIR)$(prefix)/lib/systemd/system-preset/90-$$service.preset || exit 1; done
+	install -m 644 systemd/vehicled.udev $(DESTDIR)$(libdir)/udev/rules.d/70-vehicled.rules
 	test -e $(DESTDIR)$(sysconfdir)/vehicled/vehicled.toml || install -m 644 etc/vehicled.toml $(DESTDIR)$(sysconfdir)/vehicled
 	test -e $(DESTDIR)$(sysconfdir)/vehicled/history.toml || install -m 644 etc/history.toml $(DESTDIR)$(sysconfdir)/vehicled
 	test -e $(DESTDIR)$(sysconfdir)/vehicled/mqtt.toml || install -m 644 etc/mqtt.toml $(DESTDIR)$(sysconfdir)/vehicled
@@ -224,8 +227,8 @@ install: ## install the files under DESTDIR and prefix (build first)
 	  install -D -m 644 Sources/vehicled-web/Page/$$file $(sharedir)/vehicled/web/$$file || exit 1; done
 	install -d $(sharedir)/cockpit/vehicled
 	install -m 644 $(plugin) $(sharedir)/cockpit/vehicled
-	install -d $(sharedir)/doc/vehicled/examples/fleet
-	install -m 755 etc/fleet/*.py $(sharedir)/doc/vehicled/examples/fleet
+	install -d $(sharedir)/doc/vehicled-mqtt/examples/fleet
+	install -m 755 etc/fleet/*.py $(sharedir)/doc/vehicled-mqtt/examples/fleet
 	install -d $(addprefix $(sharedir)/man/,$(dir $(pages)))
 	for page in $(pages); do install -m 644 systemd/man/$${page#*/} $(sharedir)/man/$$page || exit 1; done
 	$(linked)/bin/vehiclectl completions bash | sed "1{/^#!/d}" >$(sharedir)/bash-completion/completions/vehiclectl
@@ -233,11 +236,13 @@ install: ## install the files under DESTDIR and prefix (build first)
 	$(linked)/bin/vehiclectl completions fish >$(sharedir)/fish/vendor_completions.d/vehiclectl.fish
 	@test -n '$(DESTDIR)' || echo 'Next: systemd-sysusers && systemctl daemon-reload && systemctl enable --now vehicled.socket vehicled.service vehicled-history.socket vehicled-history.service'
 
-deb: setup-deb build ## build a Debian package
+deb: setup-deb build ## build the Debian packages
 	@rm -rf .build/deb && mkdir -p .build/deb/source && cp -a systemd/debian .build/deb/source/debian
 	@cd .build/deb/source && PROJECT=$(CURDIR) dpkg-buildpackage -us -uc -b --no-check-builddeps >../build.log 2>&1 || { tail -n 40 ../build.log >&2; exit 1; }
 	@lintian --fail-on error,warning --allow-root .build/deb/*.changes
-	@cd .build/deb && ls -l *.deb | awk '{ printf "%s: %.1f MB\n", $$NF, $$5 / 1e6 }'
+	@cd .build/deb && for package in *.deb; do echo "$$package: $$(stat -c %s $$package) $$(dpkg-deb -f $$package Installed-Size)"; done | \
+	  awk '{ printf "%s %.1f MB to download, %.1f MB installed\n", $$1, $$2 / 1e6, $$3 * 1024 / 1e6; download += $$2; installed += $$3 } \
+	  END { printf "all: %.1f MB to download, %.1f MB installed\n", download / 1e6, installed * 1024 / 1e6 }'
 
 # Installs into a separate directory, and checks that it is complete, that bash can parse the completions, and that the programs are small:
 # one import can link ICU in, which adds 40 MB.

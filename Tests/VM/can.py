@@ -328,14 +328,14 @@ def oracle():
 
 
 def install():
-    code, _, errors = package.install(package.DEB)
-    must("the package is installed", code == 0, errors)
+    code, _, errors = package.install(package.FILES)
+    must("the packages are installed", code == 0, errors)
     for program in glob.glob("/opt/vm/bin/*"):
         # Not written in place, because the daemon is running.
         sh(f"install -m 755 {program} /usr/bin")
 
 
-if os.path.exists(package.DEB):
+if package.FILES:
     for step in (install, interfaces, car, petrol, faults, gateway, *([cost] if os.path.exists("/opt/vm/bin/fastelm") else [])):
         part(step)
 if COUNT > 0:

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Tests the Debian package in a Debian guest with systemd, journald, dbus, bluetoothd and NetworkManager.
+"""Tests the Debian packages in a Debian guest with systemd, journald, dbus, bluetoothd and NetworkManager.
 
   machine.py build DIRECTORY                   creates kernel, initrd and disk image once (needs root, about three minutes)
-  machine.py run DIRECTORY PACKAGE SIMULATOR   boots the guest with the package, and SIMULATOR behind a USB serial cable, and
+  machine.py run DIRECTORY PACKAGES SIMULATOR  boots the guest with the packages, and SIMULATOR behind a USB serial cable, and
                                                runs scenario.py in it
-  machine.py web DIRECTORY PACKAGE             boots the guest with the package, runs web.py in it, and browser.py here
-  machine.py can DIRECTORY PACKAGE ORACLE COUNT [PROGRAM…]
-                                               boots the guest with the package, and runs can.py in it, with COUNT exchanges between the
+  machine.py web DIRECTORY PACKAGES            boots the guest with the packages, runs web.py in it, and browser.py here
+  machine.py can DIRECTORY PACKAGES ORACLE COUNT [PROGRAM…]
+                                               boots the guest with the packages, and runs can.py in it, with COUNT exchanges between the
                                                program ORACLE and the kernel; the PROGRAM fastelm answers for the comparison of the links;
-                                               others replace those of the package (PACKAGE -: none, only the exchanges)
-  machine.py reset DIRECTORY PACKAGE COUNT     resets the guest COUNT times while it records a car (resets.py), and checks what was lost
+                                               others, linked statically, replace those of the packages (PACKAGES -: none, only the exchanges)
+  machine.py reset DIRECTORY PACKAGES COUNT    resets the guest COUNT times while it records a car (resets.py), and checks what was lost
+
+PACKAGES is the directory with the files of `make deb`.
 
 Uses KVM if available, otherwise emulation. The guest boots in 15 s, has no external network, and discards its changes; only the
 recorded values of `reset` stay, on a disk of their own. The exit status of `run` is that of the scenario, or 125 if the guest did not
@@ -122,9 +124,14 @@ def guest(folder, job, *options, seconds=TIMEOUT):
             machine.wait()
 
 
-def test(folder, package, simulator):
+def add_packages(tar, packages):
+    for package in sorted(Path(packages).glob("*.deb")):
+        tar.add(package, f"opt/vm/packages/{package.name}")
+
+
+def test(folder, packages, simulator):
     def job(tar):
-        tar.add(package, "opt/vm/vehicled.deb")
+        add_packages(tar, packages)
         for name in ("air.py", "package.py", "recording.py", "scenario.py", "service.py", "steps.py", "wifi.py"):
             tar.add(HERE / name, f"opt/vm/{name}")
 
@@ -159,12 +166,12 @@ def free_port():
         return free.getsockname()[1]
 
 
-def web(folder, package):
+def web(folder, packages):
     """Only Cockpit, and the port that takes the checks of the browser, are forwarded into the guest, and from loopback only."""
     import browser, web as scenario
 
     def job(tar):
-        tar.add(package, "opt/vm/vehicled.deb")
+        add_packages(tar, packages)
         for name, file in (("scenario.py", "web.py"), ("package.py", "package.py"), ("service.py", "service.py"), ("steps.py", "steps.py")):
             tar.add(HERE / file, f"opt/vm/{name}")
 
@@ -180,10 +187,10 @@ def web(folder, package):
     return 125
 
 
-def can(folder, package, oracle, count, *programs):
+def can(folder, packages, oracle, count, *programs):
     def job(tar):
-        if package != "-":
-            tar.add(package, "opt/vm/vehicled.deb")
+        if packages != "-":
+            add_packages(tar, packages)
         tar.add(oracle, "opt/vm/isotp-oracle")
         for program in programs:
             tar.add(program, f"opt/vm/bin/{Path(program).name}")
@@ -202,18 +209,19 @@ def show_console(folder):
     print((folder / "console.log").read_text(errors="replace")[-2000:], file=sys.stderr)
 
 
-def reset(folder, package, count):
+def reset(folder, packages, count):
     """Each run of the guest prints what earlier ones have stored, then the time while it records, until it is reset at a random time."""
 
     def job(tar):
         # Unpacked, because dpkg would take a minute in each run.
-        content = subprocess.run(["dpkg-deb", "--fsys-tarfile", package], check=True, capture_output=True).stdout
-        with tarfile.open(fileobj=io.BytesIO(content)) as files:
-            for member in files:
-                # In the guest, /lib is a link, which a directory would replace.
-                member.name = re.sub(r"^\./lib/", "./usr/lib/", member.name)
-                if not member.isdir():
-                    tar.addfile(member, files.extractfile(member) if member.isfile() else None)
+        for package in Path(packages).glob("*.deb"):
+            content = subprocess.run(["dpkg-deb", "--fsys-tarfile", package], check=True, capture_output=True).stdout
+            with tarfile.open(fileobj=io.BytesIO(content)) as files:
+                for member in files:
+                    # In the guest, /lib is a link, which a directory would replace.
+                    member.name = re.sub(r"^\./lib/", "./usr/lib/", member.name)
+                    if not member.isdir():
+                        tar.addfile(member, files.extractfile(member) if member.isfile() else None)
         for name, file in (("scenario.py", "resets.py"), ("service.py", "service.py"), ("steps.py", "steps.py")):
             tar.add(HERE / file, f"opt/vm/{name}")
 
@@ -253,8 +261,8 @@ if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     match sys.argv[1:]:
         case ["build", folder]: build(Path(folder).resolve())
-        case ["run", folder, package, simulator]: sys.exit(test(Path(folder).resolve(), package, simulator))
-        case ["web", folder, package]: sys.exit(web(Path(folder).resolve(), package))
-        case ["can", folder, package, oracle, count, *programs]: sys.exit(can(Path(folder).resolve(), package, oracle, count, *programs))
-        case ["reset", folder, package, count]: sys.exit(reset(Path(folder).resolve(), package, int(count)))
+        case ["run", folder, packages, simulator]: sys.exit(test(Path(folder).resolve(), packages, simulator))
+        case ["web", folder, packages]: sys.exit(web(Path(folder).resolve(), packages))
+        case ["can", folder, packages, oracle, count, *programs]: sys.exit(can(Path(folder).resolve(), packages, oracle, count, *programs))
+        case ["reset", folder, packages, count]: sys.exit(reset(Path(folder).resolve(), packages, int(count)))
         case _: sys.exit(__doc__)

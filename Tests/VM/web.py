@@ -185,6 +185,6 @@ def run():
 
 
 if __name__ == "__main__":
-    check("dpkg installs the package", package.install(package.DEB)[0] == 0)
+    check("dpkg installs the packages", package.install(package.FILES)[0] == 0)
     part(run)
     leave()

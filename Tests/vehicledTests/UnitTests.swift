@@ -143,9 +143,12 @@ import Testing
     #expect(changes.hasPrefix("vehicled (\(Protocols.version)) "))
   }
 
-  @Test func `sysusers creates the user with its groups`() throws {
+  @Test func `sysusers creates the users with their groups`() throws {
     let folder = try Folder()
-    try folder.write(String(contentsOfFile: tree("systemd/vehicled.sysusers"), encoding: .utf8), to: "usr/lib/sysusers.d/vehicled.conf")
+    let services: Set = ["vehicled-history", "vehicled-mqtt", "vehicled-web"]
+    for name in services.union(["vehicled"]) {
+      try folder.write(String(contentsOfFile: tree("systemd/\(name).sysusers"), encoding: .utf8), to: "usr/lib/sysusers.d/\(name).conf")
+    }
     try folder.write("", to: "etc/passwd")
     let outcome = try run("/usr/bin/systemd-sysusers", ["--root=\(folder.path)"])
     #expect(outcome.status == 0, "\(outcome.text)")
@@ -155,7 +158,6 @@ import Testing
     #expect(groups.contains(/(?m)^bluetooth:.*:vehicled$/))
     #expect(groups.contains(/(?m)^dialout:.*:vehicled$/) && groups.contains(/(?m)^vehicled:/))
     // Only the services observe by default, and they may do no more.
-    let services: Set = ["vehicled-history", "vehicled-mqtt", "vehicled-web"]
     for service in services { #expect(users.contains("\(service):x:")) }
     let observers = groups.firstMatch(of: /(?m)^vehicled-observe:x:\d+:(.*)$/)?.1.split(separator: ",") ?? []
     #expect(Set(observers.map(String.init)) == services)
