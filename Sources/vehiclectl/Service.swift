@@ -23,7 +23,8 @@ enum Service: Sendable {
     switch self {
     case .daemon: "vehicled is not running: no daemon is listening on \(socket); start it: sudo systemctl start vehicled"
     case .history:
-      "vehicled-history is not running: no service is listening on \(socket); start it: sudo systemctl enable --now vehicled-history"
+      "vehicled-history is not running: no service is listening on \(socket); install the package vehicled-history, "
+        + "or start it: sudo systemctl enable --now vehicled-history"
     }
   }
 }

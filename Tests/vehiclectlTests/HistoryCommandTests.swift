@@ -97,7 +97,7 @@ import Varlink
       #expect(
         outcome.status == 3
           && outcome.stderr == "vehiclectl: vehicled-history is not running: no service is listening on /nonexistent/history; "
-            + "start it: sudo systemctl enable --now vehicled-history\n",
+            + "install the package vehicled-history, or start it: sudo systemctl enable --now vehicled-history\n",
         "\(outcome)")
     }
     let server = try SocketServer { _, _ in .sendAndClose([]) }

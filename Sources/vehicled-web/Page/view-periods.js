@@ -39,7 +39,7 @@ export class PeriodsView {
 
   async #load() {
     if (!this.#app.history) return setText(this.#status,
-      "vehicled-history is not running; start it: sudo systemctl start vehicled-history");
+      "vehicled-history is not running; install it, or run: sudo systemctl start vehicled-history");
     if (!this.#isKnown) return setText(this.#status, `there is no kind "${this.#kind}"; choose one of the others`);
     setText(this.#status, "loading …");
     const periods = [];
