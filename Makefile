@@ -19,7 +19,7 @@ release = $(CURDIR)/.build/release
 linked = $(CURDIR)/.build/linked
 library = $(linked)/lib/vehicled/libvehicled.so
 swift_files = Package.swift Sources Tests
-units = vehicled.service vehicled.socket vehicled-metrics.service vehicled-metrics.timer vehicled-history.service vehicled-history.socket \
+units = vehicled.service vehicled.socket vehicled-can.socket vehicled-can@.service vehicled-metrics.service vehicled-metrics.timer vehicled-history.service vehicled-history.socket \
   vehicled-alert@.path vehicled-alert@.service vehicled-mqtt.service vehicled-web.service
 # The files of the plugin for Cockpit: its own, and those of the page that it shares.
 page = Sources/vehicled-web/Page

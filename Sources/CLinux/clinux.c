@@ -194,9 +194,17 @@ int clinux_network_changes(void) {
   return fd;
 }
 
-int clinux_can_open(const char *interface) {
+int clinux_can_socket(void) {
   int fd = socket(AF_CAN, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, CAN_RAW);
-  if (fd < 0) return -errno;
+  return fd < 0 ? -errno : fd;
+}
+
+int clinux_can_open(const char *interface) {
+  int fd = clinux_can_socket();
+  return fd < 0 ? fd : clinux_can_bind(fd, interface);
+}
+
+int clinux_can_bind(int fd, const char *interface) {
   struct ifreq request = {0};
   strncpy(request.ifr_name, interface, sizeof request.ifr_name - 1);
   can_err_mask_t errors = CAN_ERR_MASK & ~CAN_ERR_LOSTARB;

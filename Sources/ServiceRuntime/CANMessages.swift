@@ -10,10 +10,12 @@ public func canInterfaceMessage(_ interface: String, _ code: CInt) -> String {
   case EHOSTDOWN:
     "\(interface) is bus-off: check wiring, termination and bit rate; then sudo ip link set \(interface) type can restart, or restart-ms 100"
   case EPROTONOSUPPORT: "\(interface) is not a CAN interface"
-  case EAFNOSUPPORT: "this kernel does not support CAN: sudo modprobe can-raw, or use a slcan: link"
+  case EAFNOSUPPORT: canUnsupported
   default: "cannot use \(interface): \(errnoMessage(code))"
   }
 }
+
+public let canUnsupported = "this kernel does not support CAN: sudo modprobe can-raw, or use a slcan: link"
 
 /// A virtual interface has no bit rate.
 private func bitRateArguments(_ interface: String) -> String { interface.hasPrefix("v") ? "" : " type can bitrate 500000" }

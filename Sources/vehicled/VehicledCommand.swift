@@ -34,7 +34,11 @@ import ServiceRuntime
   var logLevel: Logger.Level?
 
   static func main() {
-    if CommandLine.arguments.dropFirst() == [GuardianProcess.argument] { GuardianProcess.main() }
+    switch CommandLine.arguments.dropFirst() {
+    case [GuardianProcess.argument]: GuardianProcess.main()
+    case [CANSocketService.argument]: CANSocketService.main()
+    default: break
+    }
     main(nil)
   }
 

@@ -1,5 +1,6 @@
 // Cars behind a simulated CAN adapter (slcan), read by the real daemon over TCP and a pseudo-terminal.
 
+import CLinux
 import Foundation
 import Testing
 
@@ -61,6 +62,24 @@ extension EndToEnd {
         let program = try rig.start("vehiclesim", ["obd"] + arguments)
         #expect(program.status(within: 10) == 2 && program.stderr.contains(text), "\(program.stderr)")
       }
+    }
+
+    @Test func `with --can-socket the daemon passes one socket, or the reason why there is none, and exits`() throws {
+      var ends: [CInt] = [-1, -1]
+      #expect(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
+      defer { for end in ends { close(end) } }
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: "\(Rig.programs)/vehicled")
+      process.arguments = ["--can-socket"]
+      process.standardInput = FileHandle(fileDescriptor: ends[1])
+      try process.run()
+      process.waitUntilExit()
+      var code: Int32 = -1
+      var descriptor: CInt = -1
+      #expect(process.terminationStatus == 0 && clinux_receive(ends[0], &code, 4, &descriptor) == 4)
+      let own = clinux_can_socket()
+      #expect(code == -min(0, own) && (descriptor >= 0) == (own >= 0))
+      for socket in [descriptor, own] where socket >= 0 { close(socket) }
     }
 
     @Test func `a wrong bit rate is a fault with a remedy`() throws {

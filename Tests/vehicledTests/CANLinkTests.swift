@@ -1,6 +1,7 @@
 // The link to a CAN interface, over a pair of sockets that keep frames apart as a CAN socket does.
 
 import CLinux
+import Foundation
 import Glibc
 import Protocols
 import Synchronization
@@ -150,6 +151,57 @@ import Testing
     // The first one is that of a kernel without CAN.
     #expect(reason.contains("modprobe can-raw") || reason.hasPrefix("there is no interface can99"), "\(reason)")
     #expect(!owner.isUp && link.details.isEmpty)
+  }
+
+  /// The reason why a link over a socket of the service goes down, if `serve` gets the connection as descriptor.
+  private func failure(listening: Bool = true, _ serve: @escaping @Sendable (CInt) -> Void) async throws -> String? {
+    let folder = try Folder()
+    let path = "\(folder.path)/can"
+    let server = socket(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0)
+    if listening {
+      var address = sockaddr_un()
+      address.sun_family = sa_family_t(AF_UNIX)
+      withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+      let length = socklen_t(MemoryLayout<sockaddr_un>.size)
+      let result = withUnsafePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(server, $0, length) }
+      }
+      try #require(result == 0 && listen(server, 1) == 0)
+    }
+    let thread = Thread {
+      let connection = accept(server, nil, nil)
+      serve(connection)
+      close(connection)
+    }
+    if listening { thread.start() }
+    let owner = Owner()
+    let link = CANLink(interface: "lo", service: CANSocketService(path: path, timeout: 100 * .millisecond), owner: owner)
+    #expect(await until { owner.end != nil })
+    link.close()
+    close(server)
+    return owner.end
+  }
+
+  @Test func `a socket from the service is bound to the interface`() async throws {
+    // The loopback interface is up, and no CAN interface: binding has succeeded up to that check.
+    let reason = try await failure { connection in
+      let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue), 0)
+      var code: Int32 = 0
+      #expect(clinux_send(connection, &code, 4, descriptor) == 0)
+      close(descriptor)
+    }
+    #expect(reason == "lo is not a CAN interface")
+  }
+
+  @Test func `failures of the service are reported with a remedy`() async throws {
+    let reason = try await failure { connection in
+      var code: Int32 = EAFNOSUPPORT
+      #expect(clinux_send(connection, &code, 4, -1) == 0)
+    }
+    #expect(reason == "cannot use lo: this kernel does not support CAN: sudo modprobe can-raw, or use a slcan: link")
+    #expect(try await failure { _ in }?.hasPrefix("cannot use lo: vehicled-can@.service failed; see: journalctl") == true)
+    #expect(try await failure { _ in usleep(300_000) }?.hasPrefix("cannot use lo: vehicled-can@.service does not respond") == true)
+    #expect(try await failure(listening: false) { _ in }?.contains("sudo systemctl start vehicled-can.socket") == true)
   }
 
   @Test func `the kernel's time of a frame is the time of the input`() {

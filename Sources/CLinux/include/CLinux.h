@@ -51,9 +51,14 @@ void clinux_keep_memory(void);
 void clinux_return_memory(void);
 // Whether the wall clock is synchronised (adjtimex). 1 or 0, or -errno.
 int clinux_clock_is_synchronised(void);
-// Opens a non-blocking raw socket on a CAN interface, which also receives error frames, except reports of lost arbitration. Returns the
-// descriptor, or -errno (-ENODEV: no such interface, -ENETDOWN: it is down, -EHOSTDOWN: it is bus-off, -EAFNOSUPPORT: the kernel has no CAN,
+// Creates a non-blocking raw CAN socket. Returns the descriptor, or -errno (-EAFNOSUPPORT: the kernel has no CAN, or a filter of system calls
+// denies it).
+int clinux_can_socket(void);
+// Binds such a socket to an interface, so that it also receives error frames, except reports of lost arbitration. Returns the descriptor;
+// after an error it is closed, and the result is -errno (-ENODEV: no such interface, -ENETDOWN: it is down, -EHOSTDOWN: it is bus-off,
 // -EPROTONOSUPPORT: it is no CAN interface).
+int clinux_can_bind(int fd, const char *interface);
+// Creates a socket and binds it.
 int clinux_can_open(const char *interface);
 // Makes a CAN socket receive only data frames that match one of count filters: pairs of an identifier and a mask, with the kernel's flags.
 // 0, or -errno.

@@ -45,13 +45,30 @@ import ServiceRuntime
 
   init(interface: String, owner: any LinkOwner) {
     (self.interface, self.owner) = (interface, owner)
-    adopt(clinux_can_open(interface))
+    let descriptor = clinux_can_open(interface)
+    if descriptor == -EAFNOSUPPORT { requestSocket(from: CANSocketService()) } else { adopt(descriptor) }
+  }
+
+  /// A link over a socket that the service creates.
+  init(interface: String, service: CANSocketService, owner: any LinkOwner) {
+    (self.interface, self.owner) = (interface, owner)
+    requestSocket(from: service)
   }
 
   /// A link over an open socket, which it owns; `descriptor` can be -errno.
   init(interface: String, descriptor: CInt, owner: any LinkOwner) {
     (self.interface, self.owner) = (interface, owner)
     adopt(descriptor)
+  }
+
+  private func requestSocket(from service: CANSocketService) {
+    service.request { [self] result in
+      switch result {
+      case .success(let descriptor) where owner == nil: _ = Glibc.close(descriptor)
+      case .success(let descriptor): adopt(clinux_can_bind(descriptor, interface))
+      case .failure(let error): wentDown("cannot use \(interface): \(error.description)")
+      }
+    }
   }
 
   private func adopt(_ descriptor: CInt) {

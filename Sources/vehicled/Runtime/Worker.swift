@@ -1,5 +1,5 @@
-// A thread for blocking work. There are five: one for the disk, one for long reads, two for names of users and groups,
-// and one for host names.
+// A thread for blocking work. There are at most six: one for the disk, one for long reads, two for names of users and groups, one for host
+// names, and one that requests CAN sockets.
 
 import NIOPosix
 import Protocols
