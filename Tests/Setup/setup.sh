@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 
 build="g++ make python3 git ca-certificates binutils pkg-config libsystemd-dev libdbus-1-dev libevdev-dev libtomlplusplus-dev libcurl4-openssl-dev libssl-dev libsqlite3-dev libdeflate-dev libmosquitto-dev"
-toolchain="libcurl4 libedit2 libncurses6 libsqlite3-0 libxml2"
+toolchain="libedit2 libncurses6 libsqlite3-0 libxml2"
 tests="chromium cockpit-bridge cockpit-ws python3-venv systemd procps dbus socat gpsd mosquitto mosquitto-clients openssl victoria-metrics"
 package="debhelper lintian dpkg-dev fakeroot"
 guest="qemu-system-x86 debootstrap e2fsprogs"
