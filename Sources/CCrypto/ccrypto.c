@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <openssl/evp.h>
 #include <pthread.h>
+#include <string.h>
 
 // The functions in use, with their types from the headers.
 #define FUNCTIONS(F)                                                                                                                 \
@@ -19,7 +20,10 @@ static const char *problem;
 static void load(void) {
   void *library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    problem = "OpenSSL is not installed; apt install libssl3, and start the program again";
+    // An installed library cannot be loaded if it needs a newer C library than that with which the program was started.
+    const int is_missing = strstr(dlerror(), "libcrypto.so.3: cannot open") != NULL;
+    problem = is_missing ? "OpenSSL is not installed; apt install libssl3, and start the program again"
+                         : "OpenSSL cannot be loaded; if the system was upgraded, start the program again";
     return;
   }
   // Without OPENSSL_INIT_NO_ATEXIT (0x80000), OpenSSL would clean up in exit(3) while another thread can still use it.

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <string.h>
 
 // The libcurl functions in use, with their types from the header.
 #define FUNCTIONS(F)                                                                                                                 \
@@ -23,7 +24,10 @@ static const char *fill(void *library) {
 
 static const char *load(void) {
   void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+  // An installed library cannot be loaded if it needs a newer C library than that with which the program was started.
+  const int is_missing = !library && strstr(dlerror(), "libcurl.so.4: cannot open");
   if (!library) library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
+  if (!library && !is_missing) return "libcurl cannot be loaded; if the system was upgraded, restart vehicled";
   if (!library) return "libcurl is not installed; apt install libcurl4";
   const char *problem = fill(library);
   if (problem) return problem;
