@@ -32,7 +32,7 @@ unitdir = $(DESTDIR)$(libdir)/systemd/system
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: build help setup setup-build setup-bench setup-soak setup-deb lint protocols test test-vm test-can test-resets test-home-assistant sanitize soak demo bench fuzz fuzz-short install deb check-install clean
+.PHONY: build help setup setup-build setup-bench setup-soak setup-deb lint protocols test test-vm test-can test-debian13 test-resets test-home-assistant sanitize soak demo bench fuzz fuzz-short install deb check-install clean
 
 build: ## build the programs for release
 	swift build -c release --static-swift-stdlib
@@ -43,9 +43,9 @@ $(library): systemd/link.py $(programs:%=$(release)/%)
 	python3 $< $(release) $(linked) $(programs)
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-setup: ## install the build and test dependencies (Debian 12; uses apt, sudo and a Python venv)
+setup: ## install the build and test dependencies (Debian 12 or 13; uses apt, sudo and a Python venv)
 	@Tests/Setup/setup.sh
 
 setup-build:
@@ -90,6 +90,13 @@ test-can: setup deb .build/isotp-oracle .build/bench/fastelm ## test links to CA
 .build/bench/fastelm: Tests/Bench/fastelm.c Tests/Bench/bench.h
 	@mkdir -p $(@D)
 	clang -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror $< -o $@
+
+test-debian13: setup deb ## test the packages of Debian 12 in a Debian 13 guest, and in one that is upgraded from 12 to 13 (needs root once)
+	@Tests/Setup/setup.sh vm
+	@.venv/bin/python Tests/VM/machine.py build .build/vm-trixie trixie
+	@.venv/bin/python Tests/VM/machine.py build .build/vm-upgrade bookworm trixie
+	@code=0; .venv/bin/python Tests/VM/machine.py release .build/vm-trixie .build/deb || code=$$?; \
+	  .venv/bin/python Tests/VM/machine.py upgrade .build/vm-upgrade .build/deb || code=$$?; exit $$code
 
 # How often test-resets resets the guest.
 RESETS = 20

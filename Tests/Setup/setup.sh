@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the build and test dependencies on Debian 12: system packages, and a Python venv with the programs that the tests talk to.
+# Installs the build and test dependencies on Debian 12 or 13: system packages, and a Python venv with the programs that the tests talk to.
 # Does nothing if none is missing. It does not install a Swift toolchain.
 set -eu
 cd "$(dirname "$0")/../.."
