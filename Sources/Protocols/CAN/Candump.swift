@@ -19,6 +19,8 @@ package struct CandumpLine: Equatable, Sendable {
   }
 
   private static let maxInterfaceLength = 16
+  /// The maximum time (the year 2116), so that the nanoseconds between two lines can be added to any time.
+  private static let maxTime = Int64.max / 2000
 
   /// The line without a line end.
   package var text: String {
@@ -43,7 +45,8 @@ package struct CandumpLine: Equatable, Sendable {
     guard field.count > 2, field.first == UInt8(ascii: "("), field.last == UInt8(ascii: ")") else { return nil }
     let parts = field.dropFirst().dropLast().split(separator: dot, omittingEmptySubsequences: false)
     guard parts.count == 2, parts[1].count == 6, (1...12).contains(parts[0].count), parts.joined().allSatisfy(isDigit) else { return nil }
-    return parts.joined().reduce(0) { $0 * 10 + Int64(hexValue($1)) }
+    let time = parts.joined().reduce(0) { $0 * 10 + Int64(hexValue($1)) }
+    return time <= maxTime ? time : nil
   }
 }
 

@@ -117,6 +117,7 @@ struct CANBusMachine: Machine {
     state = .listening(until: now &+ Self.silenceTimeout)
     statistics.linkCameUp(at: now)
     effects.append(.status("listening"))
+    effects.append(.fault(nil))
   }
 
   private mutating func proceed(_ result: SLCANOpening.Result, _ opening: SLCANOpening, at now: Instant, _ effects: inout Effects) {

@@ -73,9 +73,8 @@ struct CANSignalTable: Sendable {
     for index in groups.indices {
       (groups[index].count, groups[index].expiry, groups[index].published) = (-1, nil, .min)
       for entry in groups[index].entries {
-        if groups[index].lifetime != nil || entries[entry].published == .nothing {
-          effects.withdraw(entries[entry].property, groups[index].unseen)
-        }
+        guard groups[index].lifetime != nil || entries[entry].published == .nothing else { continue }
+        effects.withdraw(entries[entry].property, groups[index].unseen)
         entries[entry].published = .nothing
       }
     }

@@ -129,6 +129,29 @@ import Testing
     #expect(sent == ["\rC\r", "V\r", "S6\r", "L\r", "\rC\r", "V\r", "S6\r", "L\r"] && rig.absence("speed") != nil)
   }
 
+  @Test func `the fault of a failed opening ends when the next one succeeds`() throws {
+    let traffic = try Self.traffic([(0, "3E9#102700")])
+    var rig = try Self.rig(traffic, faults: [.rejectsListening])
+    rig.run(for: 5 * .second)
+    #expect(rig.status == "failed" && rig.fault != nil)
+    rig.surroundings.peer = BusListener(traffic)
+    rig.run(for: 6 * .second)
+    #expect(rig.status == "listening" && rig.fault == nil)
+  }
+
+  @Test func `a retained value stays although its frame does not come on later connections`() throws {
+    var rig = try Self.rig(try Self.traffic([(0, "18FEEE00#000102"), (0, "100#07")]))
+    rig.run(for: 300 * .millisecond)
+    #expect(rig.number("odometer") == 258 && rig.number("event") == 7)
+    rig.surroundings.peer = BusListener(try Self.traffic([(0, "3E9#102700")]))
+    for _ in 0..<2 {
+      rig.disconnect()
+      rig.connect()
+      rig.run(for: 300 * .millisecond)
+      #expect(rig.status == "listening" && rig.number("odometer") == 258 && rig.absence("event") == "no frame 100 received yet")
+    }
+  }
+
   @Test func `the channel is closed at the end`() throws {
     var rig = try Self.rig(try Self.traffic([(0, "3E9#102700")]))
     rig.run(for: 200 * .millisecond)

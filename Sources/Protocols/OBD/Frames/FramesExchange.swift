@@ -21,8 +21,12 @@ struct FramesExchange: Sendable {
   static let responseTime: Nanoseconds = 100 * .millisecond
   /// The maximum time until the response after a "response pending" (P2*).
   static let pendingTime: Nanoseconds = 5 * .second
+  /// The maximum time of an exchange, and that of one with a "response pending": an ECU that repeats it, or the beginning of a message, for
+  /// longer does not block the requests to others. A message of the maximum length takes 2 s over the slowest adapter.
+  private static let (maxTime, maxPendingTime): (Nanoseconds, Nanoseconds) = (10 * .second, 30 * .second)
   private static let padding: UInt8 = 0
   private static let maxFrames = 128
+  private static let maxMessages = 64
   private static let responsePending: UInt8 = 0x78
 
   let request: AdapterRequest
@@ -34,6 +38,9 @@ struct FramesExchange: Sendable {
   private var problem: String?
   /// When the first response must have begun.
   private let responseDeadline: Instant
+  /// When the exchange ends, whatever has begun.
+  private var end: Instant
+  private let pendingEnd: Instant
   /// Whether this time has passed, so that only what has begun is awaited.
   private var hasResponseTimePassed = false
   /// The frames so far, for messages about an unusable reply.
@@ -52,6 +59,7 @@ struct FramesExchange: Sendable {
     senders = identifiers.map { ISOTPSender(request.bytes, to: $0, addressBytes, padding: Self.padding) }
     receiver = ISOTPReceiver(addressBytes)
     responseDeadline = now &+ Self.responseTime
+    (end, pendingEnd) = (now &+ Self.maxTime, now &+ Self.maxPendingTime)
   }
 
   private var target: Target? { request.addressing.target }
@@ -113,9 +121,10 @@ struct FramesExchange: Sendable {
     if message.bytes.first == 0x7F, message.bytes.count >= 3, message.bytes[2] == Self.responsePending {
       pending.removeAll { $0.source == message.source }
       pending.append((message.source, message, now &+ Self.pendingTime))
+      end = pendingEnd
     } else {
       pending.removeAll { $0.source == message.source }
-      messages.append(message)
+      if messages.count < Self.maxMessages { messages.append(message) }
     }
   }
 
@@ -138,11 +147,11 @@ struct FramesExchange: Sendable {
 
   /// When the exchange must be continued or ends.
   var deadline: Instant {
-    var wait = receiver.deadline ?? .max
+    var wait = min(receiver.deadline ?? .max, end)
     for late in pending { wait = min(wait, late.until) }
     for sender in senders { wait = min(wait, sender.deadline ?? .max) }
     // While a message is being received, its own deadline applies, unless other ECUs may still begin one.
-    guard wait < .max else { return responseDeadline }
+    guard wait < end else { return hasResponseTimePassed ? end : responseDeadline }
     return isPhysical || hasResponseTimePassed ? wait : min(wait, responseDeadline)
   }
 
@@ -152,8 +161,9 @@ struct FramesExchange: Sendable {
     appendDue(to: &output, at: now)
     if !receiver.expire(at: now).isEmpty { problem = problem ?? ISOTPReceiver.timeoutMessage }
     // If the response never follows, the ECU is reported as busy.
-    for late in pending where now >= late.until { messages.append(late.message) }
-    pending.removeAll { now >= $0.until }
+    for late in pending where now >= min(late.until, end) { messages.append(late.message) }
+    pending.removeAll { now >= min($0.until, end) }
+    if now >= end, receiver.isReceiving || !senders.allSatisfy(\.isDone) { problem = problem ?? ISOTPReceiver.timeoutMessage }
   }
 
   /// The outcome once nothing more can follow; nil while the exchange continues.
@@ -165,6 +175,7 @@ struct FramesExchange: Sendable {
   }
 
   private func isOver(at now: Instant) -> Bool {
-    now >= responseDeadline && !receiver.isReceiving && pending.isEmpty && senders.allSatisfy { $0.isDone || $0.failure != nil }
+    if now >= end { return true }
+    return now >= responseDeadline && !receiver.isReceiving && pending.isEmpty && senders.allSatisfy { $0.isDone || $0.failure != nil }
   }
 }

@@ -1,0 +1,43 @@
+import Testing
+
+@testable import Protocols
+
+/// One request and its messages, in virtual time.
+@Suite struct FramesExchangeTests {
+  private static let ecu = CANIdentifier(number: 0x7EC, is29Bit: false)
+
+  /// Repeats a frame of the ECU every `interval` until the exchange ends, and returns when and how it ends.
+  private func end(repeating bytes: [UInt8], every interval: Nanoseconds) -> (at: Instant, FramesExchange.Outcome?, messages: [[UInt8]]) {
+    let addressing = ECUAddressing(bus: .automatic, target: Target(respondingFrom: Self.ecu))
+    var exchange = FramesExchange(AdapterRequest(addressing: addressing, bytes: [0x22, 1, 1], text: []), at: 0)
+    var output: [CANFrame] = []
+    exchange.appendDue(to: &output, at: 0)
+    var now: Instant = 0
+    var next: Instant = 10 * .millisecond
+    while now < 120 * .second {
+      now = min(next, exchange.deadline)
+      if now >= exchange.deadline { exchange.expire(&output, at: now) }
+      if now == next {
+        exchange.receive(CANFrame(Self.ecu, bytes), &output, at: now)
+        next += interval
+      }
+      if let outcome = exchange.outcome(at: now) { return (now, outcome, exchange.messages.map(\.bytes)) }
+    }
+    return (now, nil, [])
+  }
+
+  @Test func `an ECU that repeats response pending without end is reported as busy after 30 s`() {
+    let (time, outcome, messages) = end(repeating: [3, 0x7F, 0x22, 0x78], every: .second)
+    #expect(time == 30 * .second && outcome == .messages && messages == [[0x7F, 0x22, 0x78]])
+  }
+
+  @Test func `a message that begins again and again fails after 10 s`() {
+    let (time, outcome, _) = end(repeating: [0x10, 0x14, 0x62, 1, 1, 0, 0, 0], every: 800 * .millisecond)
+    #expect(time == 10 * .second && outcome == .failed("incomplete message"))
+  }
+
+  @Test func `without any response the exchange ends after the response time`() {
+    let (time, outcome, _) = end(repeating: [3, 0x7F, 0x31, 0x78], every: .second)
+    #expect(time == FramesExchange.responseTime && outcome == .noResponse)
+  }
+}
