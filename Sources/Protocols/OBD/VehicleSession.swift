@@ -58,7 +58,7 @@ struct VehicleSession: Sendable {
     case .paused(let until): until.map { now >= $0 } ?? false || hasQueries
     case .waiting:
       now >= polling.scheduler.pace.due || hasQueries || now >= polling.scheduler.queue.nextDue || !session.isSet(to: fastAddressing)
-        || isMeasurementDue(session, at: now)
+        || isMeasurementDue(session, at: now) || polling.scheduler.isReviewing
     }
   }
 
@@ -104,11 +104,12 @@ struct VehicleSession: Sendable {
     case .polling(let poll): pollReplied(poll, parsed, session, at: now, &values, &effects, &reaction)
     case .requesting(let index, let sent):
       polling.requestReplied(index, sent: sent, parsed, session, at: now, &values, &effects, &reaction)
-      if values.inUseAt == now { sleep.recordUse(at: now) }
+      recordUse(session, at: now, values)
       if reaction.notices.contains(.vehicleResponded) { endPauses() }
+      // The last request of a review decides whether the pause ends.
+      if sleep.isProbing, sleep.isReviewed, !polling.scheduler.isReviewing { answered(session, at: now, &values, &effects, &reaction) }
     case .waiting, .paused: break
     }
-    if measuresByProperty(session), let voltage = values.batteryVoltage, voltage.at == now { sleep.recordVoltage(voltage.volts, at: now) }
     return reaction
   }
 
@@ -147,16 +148,26 @@ struct VehicleSession: Sendable {
   private mutating func answered(
     _ session: some AdapterDialogue, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) {
-    if values.inUseAt == now { sleep.recordUse(at: now) }
-    if measuresByProperty(session), let pause = sleep.pauseIfLow(at: now, session.traits) {
-      return pausePolling(pause, session, at: now, &values, &effects, &reaction)
-    }
-    if values.hasSignsOfUse, !polling.timeout.isTuning, let pause = sleep.pauseIfIdle(at: now, session.traits) {
+    recordUse(session, at: now, values)
+    if let pause = pause(session, at: now, values) {
+      if sleep.beginReview(session.traits), polling.beginReview(of: values.usePositions) { return }
       return pausePolling(pause, session, at: now, &values, &effects, &reaction)
     }
     sleep.endProbing()
     values.publish(status: .polling, &effects)
     values.publish(fault: nil, &effects)
+  }
+
+  /// Records the signs of use and the voltage in the values that were published now.
+  private mutating func recordUse(_ session: some AdapterDialogue, at now: Instant, _ values: ValueTable) {
+    if values.inUseAt == now { sleep.recordUse(at: now) }
+    if measuresByProperty(session), let voltage = values.batteryVoltage, voltage.at == now { sleep.recordVoltage(voltage.volts, at: now) }
+  }
+
+  /// The pause of a vehicle that responds, if its battery is low or it is not in use.
+  private mutating func pause(_ session: some AdapterDialogue, at now: Instant, _ values: ValueTable) -> SleepPolicy.Pause? {
+    if measuresByProperty(session), let pause = sleep.pauseIfLow(at: now, session.traits) { return pause }
+    return values.hasSignsOfUse && !polling.timeout.isTuning ? sleep.pauseIfIdle(at: now, session.traits) : nil
   }
 
   private mutating func pollFailed(

@@ -70,6 +70,41 @@ import Testing
     }
   }
 
+  /// A standing car whose 12 V battery is charged from some time on.
+  struct ChargedCar: Car {
+    let time: Instant
+    var low = FramesSessionTests.standingCar(decivolts: 112)
+    var charged = FramesSessionTests.standingCar(decivolts: 138)
+    var bus: DiagnosticBus { low.bus }
+    var padding: UInt8? { low.padding }
+    var ignition: Ignition { low.ignition }
+    func supplyMillivolts(at now: Instant) -> Int { low.supplyMillivolts(at: now) }
+    mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
+      now < time ? low.replies(to: request, at: address, now) : charged.replies(to: request, at: address, now)
+    }
+  }
+
+  @Test func `the pause for a low battery ends when its property reports that it is charged`() throws {
+    let signal = CustomSignal("twelve-volt", try SignalRequest("220042", allowRaw: false), try Expression("A/10"), help: "own")
+    var rig = try FramesRig(
+      ChargedCar(time: 300 * .second), signals: [signal], pauseConditions: PauseConditions(idleAfter: 0), voltageProperty: "twelve-volt")
+    rig.run(for: 290 * .second)
+    #expect(rig.status == "car-asleep" && rig.fault?.contains("the 12 V battery is low") == true)
+    rig.run(for: 45 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && rig.number("twelve-volt") == 13.8)
+  }
+
+  @Test func `a car is polled when it is driven after a long time, although the fast request shows no sign of use`() throws {
+    let leaf = VehicleChoice.profile(try #require(VehicleProfile(name: "nissan-leaf")))
+    var rig = try FramesRig(
+      ManufacturerCar(.leaf, Self.turned((.run, 0), (.off, 60), (.run, 600))), vehicle: leaf,
+      pauseConditions: PauseConditions(idleAfter: 120 * .second))
+    rig.run(for: 590 * .second)
+    #expect(rig.status.hasPrefix("car-") && rig.absence("speed") != nil, "\(rig.status)")
+    rig.run(for: 75 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && (rig.number("speed") ?? 0) > 0, "\(rig.status) \(rig.fault ?? "")")
+  }
+
   @Test func `a property that this vehicle does not have is reported`() throws {
     var rig = try FramesRig(PetrolCar(.can11), voltageProperty: "nonsense")
     rig.run(for: 10 * .second)

@@ -145,6 +145,11 @@ struct PollScheduler: Sendable {
 
   mutating func endForcedWindow() { queue.endForcedWindow() }
 
+  /// Begins a review of the properties at these positions, or returns false if no request has one of them.
+  mutating func beginReview(of positions: Set<Int>) -> Bool { queue.beginReview(of: positions) }
+  /// Whether requests of a review are still to be sent.
+  var isReviewing: Bool { queue.nextReviewed != nil }
+
   /// Begins a poll of the fast request, and returns the bytes to send. `allowsFrameCount`: they may include the frame count.
   mutating func beginPoll(allowsFrameCount: Bool, at now: Instant) -> [UInt8] {
     statistics.recordSent()

@@ -21,6 +21,8 @@ struct RequestQueue: Sendable {
   /// Whether a request at the device's rate, which alternates with the fast request, may be forced, because none has been sent since the
   /// last response to the fast request.
   private var canForceAlternate = false
+  /// The requests of a review that are still to be sent.
+  private var reviewed: [Int] = []
 
   /// The minimum time between the expected end of a request and the next slot.
   private static let margin: Nanoseconds = 2 * .millisecond
@@ -49,8 +51,24 @@ struct RequestQueue: Sendable {
   mutating func reset() {
     for index in requests.indices { requests[index].reset() }
     (lastForced, canForce) = (.min, false)
+    reviewed = []
     update()
   }
+
+  // MARK: Review
+
+  /// Begins a review of the properties at these positions: each request for one of them is sent once, whether or not it is due. Returns
+  /// false if there are none.
+  mutating func beginReview(of positions: Set<Int>) -> Bool {
+    reviewed = requests.indices.filter { index in
+      if case .rejected = requests[index].support { return false }
+      return requests[index].rows.contains { positions.contains($0.position) }
+    }
+    return !reviewed.isEmpty
+  }
+
+  /// The index of the next request of a review, or nil if all have been sent.
+  var nextReviewed: Int? { reviewed.first }
 
   /// Handles a response to the fast request, after which a request that does not fit may be forced. `afterSilence`: it is the first
   /// response after a silence, so all unanswered requests become due. `isLate`: the next slot has passed.
@@ -178,6 +196,7 @@ struct RequestQueue: Sendable {
     if requests[index].duration > gap, !requests[index].usesDeviceRate { lastForced = now }
     if requests[index].usesDeviceRate { canForceAlternate = false } else { canForce = false }
     requests[index].recordSent(at: now)
+    reviewed.removeAll { $0 == index }
     update()
   }
 
@@ -334,6 +353,7 @@ struct RequestQueue: Sendable {
   /// Removes and returns a request that becomes part of the fast request.
   mutating func remove(_ index: Int) -> PollRequest {
     defer { update() }
+    reviewed = []
     return requests.remove(at: index)
   }
 

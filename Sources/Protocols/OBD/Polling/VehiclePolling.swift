@@ -84,7 +84,7 @@ struct VehiclePolling: Sendable {
   mutating func markOverdue(at now: Instant) { scheduler.markOverdue(at: now) }
 
   /// The next command: at its slot, the fast request; before the slot, another request that fits into the gap or, if none does, retargeting
-  /// for the fast request. With `isProbing`, only the fast request is sent.
+  /// for the fast request. With `isProbing`, only the fast request and those of a review are sent.
   mutating func next(
     _ session: some AdapterDialogue, isProbing: Bool, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
   ) -> VehicleSession.Next {
@@ -92,9 +92,8 @@ struct VehiclePolling: Sendable {
     let adapter = RequestQueue.AdapterState(
       addressing: session.addressing, fastAddressing: fastAddressing, supportsSTPX: supportsSTPX,
       isFrameInterface: session.traits.isFrameInterface)
-    if !isProbing, !timeout.isTuning, let index = scheduler.pick(at: now, adapter) {
-      return request(index, session, adapter, at: now, &values, &effects)
-    }
+    let index = isProbing ? scheduler.queue.nextReviewed : timeout.isTuning ? nil : scheduler.pick(at: now, adapter)
+    if let index { return request(index, session, adapter, at: now, &values, &effects) }
     scheduler.endForcedWindow()
     if !session.isSet(to: adapter.fastAddressing) { return retarget(to: adapter.fastAddressing, &values, &effects) }
     guard now >= scheduler.pace.due else { return .nothing }
@@ -134,6 +133,8 @@ struct VehiclePolling: Sendable {
 
   // MARK: Pauses
 
+  /// Begins a review of the properties at these positions, or returns false if no request has one of them.
+  mutating func beginReview(of positions: Set<Int>) -> Bool { scheduler.beginReview(of: positions) }
   mutating func pause(until: Instant?) { scheduler.pause(until: until) }
   /// Ends a pause so that the voltage can be measured. Polling resumes only if the voltage allows it.
   mutating func endPause() { scheduler.endPause() }

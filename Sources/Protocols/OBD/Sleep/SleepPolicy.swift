@@ -13,6 +13,8 @@ struct SleepPolicy: Sendable {
   private var conditions: PauseConditions?
   /// Whether polling is paused, except for probes.
   private(set) var isProbing = false
+  /// Whether the signs of use and the voltage have been read since the last pause began.
+  private(set) var isReviewed = false
   /// The number of pauses since the last response.
   private(set) var pauses = 0
 
@@ -37,6 +39,13 @@ struct SleepPolicy: Sendable {
   /// Resets the number of pauses, because the vehicle has responded.
   mutating func resetPauses() { pauses = 0 }
   mutating func endProbing() { isProbing = false }
+  /// Returns whether the signs of use and the voltage must be read before polling pauses again. An adapter that measures the voltage sees
+  /// by it that the vehicle is in use; without one, the response to a probe may contain no sign of it.
+  mutating func beginReview(_ traits: AdapterTraits) -> Bool {
+    guard isProbing, !isReviewed, !traits.reportsVoltage else { return false }
+    isReviewed = true
+    return true
+  }
   /// Records that the vehicle is driven or charged, or its ignition is on.
   mutating func recordUse(at now: Instant) { conditions?.recordUse(at: now) }
 
@@ -87,7 +96,7 @@ struct SleepPolicy: Sendable {
 
   /// Begins a pause of this length. Returns whether the adapter may sleep meanwhile.
   mutating func beginPause(_ length: Nanoseconds, _ traits: AdapterTraits) -> Bool {
-    isProbing = true
+    (isProbing, isReviewed) = (true, false)
     return usesLowPower(length, traits)
   }
 

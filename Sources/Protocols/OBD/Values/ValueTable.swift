@@ -136,6 +136,9 @@ struct ValueTable: Sendable {
   /// Whether the vehicle has a property that shows whether it is in use.
   var hasSignsOfUse: Bool { !signsOfUse.isEmpty }
 
+  /// The positions of the properties that show whether the vehicle is in use, and of the one with the voltage of its 12 V battery.
+  var usePositions: Set<Int> { Set(signsOfUse + (voltagePosition.map { [$0] } ?? [])) }
+
   /// The positions of the vehicle's properties that become absent when it does not respond.
   var freshPositions: [Int] { (0..<vehiclePropertyCount).filter { schema.properties[$0].lifetime != .retained } }
 
