@@ -53,7 +53,7 @@ extension CANFrame {
     "", "can0 123#00", "(1.5) can0 123#00", "(1.000000) can0", "(1.000000) can0 123", "(1.000000) can0 1234#00", "(1.000000) can0 FFF#00",
     "(1.000000) can0 123#0", "(1.000000) can0 123##1AABB", "(1.000000) can0 123#001122334455667788", "(1.000000) can0 123#R9",
     "(x.000000) can0 123#00", "(1.000000) anInterfaceWithALongName 123#00", "(9999999999999999999.000000) can0 123#00",
-    // Farther from the first line than nanoseconds can say.
+    // In nanoseconds, it does not fit into 64 bits.
     "(999999999999.000000) can0 123#01",
   ])
   func `anything else is no line of a log`(_ text: String) {
