@@ -41,7 +41,7 @@ private func checkSocketCAN(_ bytes: [UInt8]) {
   checkKernelForm(frames)
   var state = CANInterfaceState()
   for frame in frames {
-    state.update(frame)
+    state.update(frame, at: 0)
     require(CANFrame(candump: frame.candumpText.utf8) == frame, "\(frame.candumpText) is not parsed as the same frame")
     require(frame.maxBits <= 160, "a frame with \(frame.maxBits) bits")
   }

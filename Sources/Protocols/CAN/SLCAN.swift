@@ -76,6 +76,8 @@ package struct SLCANDecoder: Sendable {
     case status(SLCANStatus)
     /// The version or the serial number, with its letter.
     case identity([UInt8])
+    /// A line that is damaged, or of another protocol.
+    case unknown
   }
 
   private static let maxLine = 64
@@ -94,7 +96,9 @@ package struct SLCANDecoder: Sendable {
     for byte in bytes {
       switch byte {
       case carriageReturn:
-        if let item = isTooLong ? nil : item() { handle(item) } else { damagedLines &+= 1 }
+        let item = isTooLong ? .unknown : item() ?? .unknown
+        if case .unknown = item { damagedLines &+= 1 }
+        handle(item)
         endLine()
       case Self.bell:
         // A rejection has no CR. What precedes it is no complete line.
@@ -126,7 +130,8 @@ package struct SLCANDecoder: Sendable {
       guard line.count == 3, let flags = byte(at: 1) else { return nil }
       return .status(SLCANStatus(rawValue: flags))
     case UInt8(ascii: "V"), UInt8(ascii: "v"), UInt8(ascii: "N"):
-      return line.allSatisfy { $0 >= space && $0 < 0x7F } ? .identity(line) : nil
+      // A letter alone is the echo of a command.
+      return line.count > 1 && line.allSatisfy { $0 >= space && $0 < 0x7F } ? .identity(line) : nil
     default: return nil
     }
   }

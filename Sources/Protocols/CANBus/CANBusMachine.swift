@@ -1,8 +1,9 @@
 // The `can` machine: listens to a CAN bus, and publishes the signals in its frames. It sends nothing to the bus: the channel of a slcan
 // adapter is opened for listening only, and a socket of the kernel is only read. If no frames arrive, it asks a slcan adapter for its
-// status, which shows whether the bus is silent or cannot be read.
+// status, which shows whether the bus is silent or cannot be read. While that lasts, it opens the channel again every minute: the adapter
+// may have been restarted, or have lost its channel to another client.
 //
-//   down ─ link up ─▶ opening ─▶ listening ◀──▶ silent        resting: the adapter does not open its channel; it is tried again
+//   down ─ link up ─▶ opening ─▶ listening ◀──▶ silent ◀──▶ opening again      resting: the channel cannot be opened; it is tried again
 
 struct CANBusMachine: Machine {
   /// How frames arrive.
@@ -15,15 +16,18 @@ struct CANBusMachine: Machine {
   private enum State: Sendable {
     case down
     case opening(SLCANOpening)
+    /// The same while no frames arrive.
+    case reopening(SLCANOpening)
     /// Frames are awaited until this time, which is not moved with each frame.
     case listening(until: Instant)
-    /// No frames arrive. The reply to a status query is awaited until this time.
-    case silent(statusUntil: Instant?)
+    /// No frames arrive. The reply to a status query is awaited until this time, or the channel is opened again then; nil: neither.
+    case silent(until: Instant?, awaitsStatus: Bool)
     case resting(until: Instant)
   }
 
   private static let silenceTimeout: Nanoseconds = 3 * .second
-  private static let statusTimeout: Nanoseconds = 250 * .millisecond
+  private static let statusTimeout: Nanoseconds = .second
+  private static let reopeningInterval: Nanoseconds = 60 * .second
   private static let restTime: Nanoseconds = 10 * .second
   private static let errorMessage =
     "errors on the CAN bus, and no frames: the bit rate is wrong, or CAN-H and CAN-L are swapped or broken; check bit-rate and wiring"
@@ -41,6 +45,8 @@ struct CANBusMachine: Machine {
   private var lastArrival: Instant = 0
   /// Whether any frame has arrived since the link came up.
   private var hasFrames = false
+  /// Whether the adapter has replied to a command since the link came up, and since its channel was last opened.
+  private var (repliesToCommands, hasResponded) = (false, false)
   /// What error frames have reported since the last frame.
   private var errors: SLCANStatus = []
 
@@ -56,9 +62,9 @@ struct CANBusMachine: Machine {
     let due: Instant? =
       switch state {
       case .down: nil
-      case .opening(let opening): opening.deadline
+      case .opening(let opening), .reopening(let opening): opening.deadline
       case .listening(let until), .resting(let until): until
-      case .silent(let until): until
+      case .silent(let until, _): until
       }
     var wake = due ?? .max
     if let expiry = table.nextExpiry { wake = min(wake, expiry) }
@@ -73,7 +79,7 @@ struct CANBusMachine: Machine {
       table.reset(&effects)
       statistics.start(reportsErrors: port == .socket, &effects)
     case .linkChanged(.main, .up):
-      (decoder, hasFrames, errors) = (SLCANDecoder(), false, [])
+      (decoder, hasFrames, repliesToCommands, errors) = (SLCANDecoder(), false, false, [])
       table.reset(&effects)
       open(at: now, &effects)
     case .linkChanged(.main, .down): close(&effects)
@@ -98,10 +104,14 @@ struct CANBusMachine: Machine {
       if port == .socket { effects.publish(CANBusProperty.adapter.rawValue, .string("SocketCAN")) }
       return listen(at: now, &effects)
     }
-    var opening = SLCANOpening(bitRate: bitRate, listensOnly: true)
     effects.append(.status("connecting"))
+    state = .opening(beginOpening(at: now, &effects))
+  }
+
+  private mutating func beginOpening(at now: Instant, _ effects: inout Effects) -> SLCANOpening {
+    var opening = SLCANOpening(bitRate: bitRate, listensOnly: true)
     effects.send(.main, opening.next(at: now))
-    state = .opening(opening)
+    return opening
   }
 
   private mutating func close(_ effects: inout Effects) {
@@ -125,15 +135,21 @@ struct CANBusMachine: Machine {
     switch result {
     case .proceed:
       effects.send(.main, opening.next(at: now))
-      state = .opening(opening)
+      keep(opening)
     case .opened:
+      hasResponded = opening.hasResponded
+      repliesToCommands = repliesToCommands || hasResponded
       effects.publish(CANBusProperty.adapter.rawValue, .string(opening.version.map { "slcan \($0)" } ?? "slcan"))
-      listen(at: now, &effects)
+      if case .reopening = state { queryStatus(at: now, &effects) } else { listen(at: now, &effects) }
     case .failed(let reason):
       state = .resting(until: now &+ Self.restTime)
       effects.append(.status("failed"))
       effects.append(.fault(reason))
     }
+  }
+
+  private mutating func keep(_ opening: SLCANOpening) {
+    if case .reopening = state { state = .reopening(opening) } else { state = .opening(opening) }
   }
 
   // MARK: Frames
@@ -169,13 +185,18 @@ struct CANBusMachine: Machine {
 
   private mutating func receive(_ item: SLCANDecoder.Item, at now: Instant, _ effects: inout Effects) {
     switch (state, item) {
-    case (.opening(var opening), _):
-      let result = opening.receive(item)
-      state = .opening(opening)
+    case (.opening(var opening), _), (.reopening(var opening), _):
+      let result = opening.receive(item, at: now)
+      keep(opening)
       if let result { proceed(result, opening, at: now, &effects) }
     case (_, .frame(let frame)): receive(frame, at: now, &effects)
-    case (.silent(.some), .status(let status)): reportSilence(status, &effects)
-    case (.silent(.some), .rejected): reportSilence([], &effects)
+    case (.silent(_, awaitsStatus: true), .status(let status)):
+      hasResponded = true
+      reportSilence(status, at: now, &effects)
+    // The adapter has no status, or its channel was closed.
+    case (.silent(_, awaitsStatus: true), .rejected):
+      hasResponded = true
+      reportSilence([], at: now, &effects)
     default: break
     }
   }
@@ -187,13 +208,13 @@ struct CANBusMachine: Machine {
       effects.append(.fault(nil))
       listen(at: now, &effects)
     case .silent: break
-    case .down, .opening, .resting: return
+    case .down, .opening, .reopening, .resting: return
     }
     statistics.count(frame, at: now)
     guard frame.kind != .error else {
       errors.formUnion(frame.errorStatus)
       // The error can be the reason for the silence.
-      if case .silent = state { reportSilence(errors, &effects) }
+      if case .silent = state { reportSilence(errors, at: now, &effects) }
       return
     }
     (lastArrival, hasFrames, errors) = (now, true, [])
@@ -206,31 +227,39 @@ struct CANBusMachine: Machine {
     table.expire(at: now, &effects)
     statistics.update(damagedLines: decoder.damagedLines, reportsErrors: port == .socket, at: now, &effects)
     switch state {
-    case .opening(var opening):
+    case .opening(var opening), .reopening(var opening):
       let result = opening.expire(at: now)
-      state = .opening(opening)
+      keep(opening)
       if let result { proceed(result, opening, at: now, &effects) }
     case .listening(let until) where now >= until:
       let deadline = lastArrival &+ Self.silenceTimeout
       if now < deadline { state = .listening(until: deadline) } else { fallSilent(at: now, &effects) }
-    case .silent(.some(let until)) where now >= until: reportSilence([], &effects)
+    case .silent(let until?, let awaitsStatus) where now >= until:
+      if awaitsStatus { reportSilence([], at: now, &effects) } else { state = .reopening(beginOpening(at: now, &effects)) }
     case .resting(let until) where now >= until: open(at: now, &effects)
     case .down, .listening, .silent, .resting: break
     }
   }
 
   private mutating func fallSilent(at now: Instant, _ effects: inout Effects) {
-    guard port == .slcan else { return reportSilence(errors, &effects) }
-    state = .silent(statusUntil: now &+ Self.statusTimeout)
+    guard port == .slcan else { return reportSilence(errors, at: now, &effects) }
+    queryStatus(at: now, &effects)
+  }
+
+  private mutating func queryStatus(at now: Instant, _ effects: inout Effects) {
+    state = .silent(until: now &+ Self.statusTimeout, awaitsStatus: true)
     effects.send(.main, SLCAN.status)
   }
 
   /// Publishes why no frames arrive. A bus that was in use and is now silent without errors is that of a vehicle at rest.
-  private mutating func reportSilence(_ status: SLCANStatus, _ effects: inout Effects) {
-    state = .silent(statusUntil: nil)
+  private mutating func reportSilence(_ status: SLCANStatus, at now: Instant, _ effects: inout Effects) {
+    state = .silent(until: port == .slcan ? now &+ Self.reopeningInterval : nil, awaitsStatus: false)
     if !status.isDisjoint(with: [.busError, .errorPassive, .errorWarning]) {
       effects.append(.status("silent"))
       effects.append(.fault(Self.errorMessage))
+    } else if port == .slcan, !hasResponded, repliesToCommands || !hasFrames {
+      effects.append(.status("silent"))
+      effects.append(.fault(SLCANOpening.silentMessage))
     } else if hasFrames {
       effects.append(.status("car-asleep"))
       effects.append(.fault(nil))

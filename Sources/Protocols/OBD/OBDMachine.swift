@@ -53,7 +53,7 @@ struct VehicleMachine<Dialogue: AdapterDialogue>: Machine {
     case .time(let wall): router.timeReceived(wall, &effects)
     case .stored(let key, let failure): router.stored(key, failure, at: now, &effects)
     case .stopping:
-      router.linkWentDown("link closed", &effects)
+      router.stop(&effects)
       effects.append(.stopped)
     case .wake: router.markOverdue(at: now)
     case .linkChanged, .received, .sent, .observed, .response, .rows, .leaseBegan, .leaseEnded: break

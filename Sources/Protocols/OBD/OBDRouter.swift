@@ -137,7 +137,7 @@ struct OBDRouter<Dialogue: AdapterDialogue>: Sendable {
     values.publish(status: .degraded, &effects)
     clients.failAll(.notConnected(reason), session.command, &effects)
     vehicle.endRequest()
-    session.rest(until: until, reason)
+    session.rest(until: until, reason, &effects)
   }
 
   /// Tries the next baud rate, or resets the link.
@@ -164,6 +164,11 @@ struct OBDRouter<Dialogue: AdapterDialogue>: Sendable {
     if session.reasonDown == nil { values.publish(fault: nil, &effects) }
     if session.reasonDown != reason { values.publish(status: .waiting, &effects) }
     disconnect(reason, &effects)
+  }
+
+  mutating func stop(_ effects: inout Effects) {
+    session.stop(&effects)
+    linkWentDown("link closed", &effects)
   }
 
   private mutating func disconnect(_ reason: String, _ effects: inout Effects) {

@@ -27,8 +27,8 @@ import ServiceRuntime
   /// Whether frames were discarded because the queue of the interface stays full.
   private var isStalled = false
   private lazy var retryTimer = Timer { [weak self] in self?.retry(at: $0) }
-  /// The number of dropped frames when they were counted last, and when.
-  private var drops: (count: Int64, at: Instant) = (0, 0)
+  /// When the frames that the kernel has dropped were counted last.
+  private var dropsCountedAt: Instant = 0
   private var failure: CInt?
 
   /// The interval between attempts to send. A queue of ten frames, the kernel's default, takes 3 ms at 500 kbit/s.
@@ -121,8 +121,7 @@ import ServiceRuntime
     var details: [String: String] = [:]
     if state.level != .active { details["bus"] = state.level.rawValue }
     if state.overruns > 0 { details["overruns"] = "\(state.overruns)" }
-    let lost = socket.map(clinux_can_drops) ?? 0
-    if lost > 0 { details["lost-frames"] = "\(lost)" }
+    if state.drops > 0 { details["lost-frames"] = "\(state.drops)" }
     if isStalled { details["send-queue"] = "full" }
     return details
   }
@@ -136,8 +135,8 @@ import ServiceRuntime
       return "\(interface) is error-passive: frames are damaged or not acknowledged; \(Self.remedy)"
     case .active, .warning, .busOff: break
     }
-    if state.overruns > 0 { return "the CAN controller of \(interface) loses received frames: use an adapter with a larger buffer" }
-    return drops.count > 0 ? "the kernel dropped frames of \(interface): this computer is too slow or overloaded; reduce its load" : nil
+    if state.losesFrames { return "the CAN controller of \(interface) loses received frames: use an adapter with a larger buffer" }
+    return state.dropsFrames ? "the kernel dropped frames of \(interface): this computer is too slow or overloaded; reduce its load" : nil
   }
 
   // MARK: Receiving
@@ -154,6 +153,7 @@ import ServiceRuntime
     }
     var frame = Array(unwrapInboundIn(data).readableBytesView)
     var count = 0
+    var hasFrames = false
     while let socket {
       // The frames behind a recent one are recent, too.
       let isRecent = !batch.bytes.isEmpty && now - batch.first <= Self.maxBatchTime
@@ -163,7 +163,8 @@ import ServiceRuntime
       if isError || time - batch.first > Self.maxBatchTime { deliver() }
       // The owner may have closed the link.
       guard self.socket != nil else { return }
-      if isError, !update(frame) { return }
+      if isError, !update(frame, at: now) { return }
+      hasFrames = hasFrames || !isError
       if batch.bytes.isEmpty { batch.first = time }
       batch.bytes += frame
       batch.last = time
@@ -171,7 +172,7 @@ import ServiceRuntime
       if count == Self.maxBatch || !readFrame(socket, &frame) { break }
     }
     deliver()
-    countDrops(at: now)
+    if hasFrames { countDrops(at: now) }
     if failure != nil { context.close(promise: nil) }
   }
 
@@ -183,24 +184,24 @@ import ServiceRuntime
   }
 
   /// Handles an error frame; returns false if the link is down.
-  private func update(_ bytes: [UInt8]) -> Bool {
-    let old = state
-    SocketCAN.decode(bytes) { state.update($0) }
+  private func update(_ bytes: [UInt8], at now: Instant) -> Bool {
+    let old = (state.level, state.overruns)
+    SocketCAN.decode(bytes) { state.update($0, at: now) }
     if state.level == .busOff {
       wentDown(canInterfaceMessage(interface, EHOSTDOWN))
       return false
     }
-    if state != old { owner?.linkDetailsChanged() }
+    if (state.level, state.overruns) != old { owner?.linkDetailsChanged() }
     return true
   }
 
-  /// Counts the frames that the kernel dropped because the daemon read them too late.
+  /// Counts the frames that the kernel dropped because the daemon read them too late, and ends states whose reason is long ago.
   private func countDrops(at now: Instant) {
-    guard let socket, now >= drops.at + Self.dropCheckInterval else { return }
-    let count = max(0, clinux_can_drops(socket))
-    let hasChanged = count != drops.count
-    drops = (count, now)
-    if hasChanged { owner?.linkDetailsChanged() }
+    guard let socket, now >= dropsCountedAt + Self.dropCheckInterval else { return }
+    dropsCountedAt = now
+    let old = state
+    state.received(drops: max(0, clinux_can_drops(socket)), at: now)
+    if state != old { owner?.linkDetailsChanged() }
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {

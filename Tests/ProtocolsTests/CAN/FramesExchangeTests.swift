@@ -36,6 +36,33 @@ import Testing
     #expect(time == 10 * .second && outcome == .failed("incomplete message"))
   }
 
+  @Test func `the time for the response begins when the adapter has sent the request, and is that of the timing`() {
+    func deadline(_ timing: ReplyTiming, latency: Nanoseconds = 0, acknowledged: Instant? = nil) -> Instant {
+      let addressing = ECUAddressing(bus: .automatic, target: Target(respondingFrom: Self.ecu), timing: timing)
+      var exchange = FramesExchange(
+        AdapterRequest(addressing: addressing, bytes: [0x22, 1, 1], text: []), at: 0, latency: latency, isAcknowledged: acknowledged != nil)
+      var output: [CANFrame] = []
+      exchange.appendDue(to: &output, at: 0)
+      if let acknowledged { exchange.acknowledged(at: acknowledged) }
+      return exchange.deadline
+    }
+    #expect(deadline(.initial) == 100 * .millisecond && deadline(.initial, latency: 300 * .millisecond) == 400 * .millisecond)
+    #expect(deadline(.initial, acknowledged: 700 * .millisecond) == 800 * .millisecond)
+    #expect(deadline(.responsePending, acknowledged: 0) == 1_044_480 * .microsecond)
+  }
+
+  @Test func `an unusable message of one ECU does not spoil those of the others`() {
+    let request = AdapterRequest(addressing: ECUAddressing(bus: .can, target: Target(.functional)), bytes: [0x01, 0x0C], text: [])
+    var exchange = FramesExchange(request, at: 0)
+    var output: [CANFrame] = []
+    exchange.appendDue(to: &output, at: 0)
+    exchange.receive(CANFrame("7E9#100A414101020304"), &output, at: 1)
+    exchange.receive(CANFrame("7E9#2501020304050607"), &output, at: 2)
+    exchange.receive(CANFrame("7E8#04410C1AF8000000"), &output, at: 3)
+    exchange.expire(&output, at: exchange.deadline)
+    #expect(exchange.outcome(at: FramesExchange.responseTime) == .messages && exchange.messages.map(\.source.number) == [0x7E8])
+  }
+
   @Test func `without any response the exchange ends after the response time`() {
     let (time, outcome, _) = end(repeating: [3, 0x7F, 0x31, 0x78], every: .second)
     #expect(time == FramesExchange.responseTime && outcome == .noResponse)

@@ -14,11 +14,37 @@ struct SLCANLink: LinkedSurroundings {
   private(set) var sentLines: [(at: Instant, line: String)] = []
   /// Whether the adapter receives what is sent.
   var isConnected = true
+  /// The time that bytes take to the adapter, and from it.
+  var delay: Nanoseconds = 0
+  /// Whether the adapter acknowledges the frames that it sends.
+  var acknowledges = true
+  private var toAdapter: [(due: Instant, effect: Effect)] = []
+  private var toMachine: [(due: Instant, input: Input)] = []
 
   init(_ adapter: SLCANAdapter) { link = PeerLink(adapter) }
 
-  var nextWake: Instant? { link.nextWake }
-  mutating func wake(at now: Instant) -> [Input] { link.wake(at: now) }
+  var nextWake: Instant? { [link.nextWake, toAdapter.first?.due, toMachine.first?.due].compactMap { $0 }.min() }
+
+  mutating func wake(at now: Instant) -> [Input] {
+    if let due = link.nextWake, due <= now { deliver(link.wake(at: now), at: now) }
+    while let first = toAdapter.first, first.due <= now {
+      toAdapter.removeFirst()
+      deliver(link.perform(first.effect, at: now) ?? [], at: now)
+    }
+    let due = toMachine.prefix { $0.due <= now }
+    toMachine.removeFirst(due.count)
+    return due.map(\.input)
+  }
+
+  private mutating func deliver(_ inputs: [Input], at now: Instant) {
+    toMachine += inputs.map { (now + delay, withoutAcknowledgements($0)) }
+  }
+
+  private func withoutAcknowledgements(_ input: Input) -> Input {
+    guard !acknowledges, case .received(let link, let bytes) = input else { return input }
+    return .received(link, Array(String(decoding: bytes, as: UTF8.self).replacing("z\r", with: "").utf8))
+  }
+
   mutating func change(_ state: LinkState, at now: Instant) -> [Input] { link.change(state, at: now) }
 
   mutating func started(at now: Instant) -> [Input] {
@@ -29,7 +55,9 @@ struct SLCANLink: LinkedSurroundings {
     if case .resetLink = effect { return [] }
     guard case .send(_, let bytes, _, _) = effect else { return nil }
     sentLines += String(decoding: bytes, as: UTF8.self).split(separator: "\r").map { (now, String($0)) }
-    return isConnected ? link.perform(effect, at: now) : []
+    guard isConnected else { return [] }
+    if delay > 0 { toAdapter.append((now + delay, effect)) }
+    return delay > 0 ? [] : link.perform(effect, at: now).map { $0.map(withoutAcknowledgements) }
   }
 
   /// The frames that were sent.

@@ -265,6 +265,47 @@ import Testing
     #expect(rig.sent("O").count >= 2 && rig.status == "polling", "\(rig.status) \(rig.fault ?? "") \(rig.faults)")
   }
 
+  @Test(arguments: [true, false]) func `responses over a slow connection are received`(_ acknowledges: Bool) throws {
+    var rig = try FramesRig(ElectricCar(.eGMP))
+    rig.surroundings.delay = 150 * .millisecond
+    rig.surroundings.acknowledges = acknowledges
+    rig.disconnect()
+    rig.connect()
+    rig.run(for: 60 * .second)
+    #expect(rig.status == "polling" && rig.fault == nil && rig.number("bad-replies") == 0, "\(rig.status) \(rig.fault ?? "")")
+    #expect(rig.text("adapter") == "slcan V1013" && rig.number("odometer") != nil && rig.number("speed") != nil)
+    // The connection becomes slower.
+    rig.surroundings.delay = 300 * .millisecond
+    let before = rig.published["rpm"] ?? 0
+    rig.run(for: 60 * .second)
+    #expect(rig.status == "polling" && rig.statuses.filter { $0 == "car-silent" }.isEmpty, "\(rig.statuses)")
+    #expect((rig.published["rpm"] ?? 0) - before > 20 && rig.sent("O").count == 1, "\(rig.sent("O")) \(rig.notes)")
+  }
+
+  @Test func `the channel is closed when the daemon stops, and opened again after a frame that no node acknowledges`() throws {
+    var rig = try FramesRig(PetrolCar(.can11, Self.turned((.run, 0), (.off, 30))))
+    rig.run(for: 25 * .second)
+    #expect(rig.sent("C").count == 1)
+    rig.run(for: 35 * .second)
+    let lines = rig.sentLines.map(\.line)
+    let last = try #require(lines.lastIndex { $0.hasPrefix("t") })
+    #expect(lines[last...].dropFirst().prefix(2) == ["F", "C"], "\(lines[last...])")
+    rig.run(for: 60 * .second)
+    rig.give(.stopping)
+    #expect(rig.sentLines.last?.line == "C")
+  }
+
+  @Test func `a bus with errors is tried at growing intervals`() throws {
+    var rig = try FramesRig(ElectricCar(.eGMP), bitRate: 250_000)
+    rig.run(for: 600 * .second)
+    #expect(rig.sentFrames.count <= 6 && rig.sentLines.last?.line == "C", "\(rig.sentFrames.count)")
+    // Without waiting, once the link comes up again.
+    rig.disconnect()
+    rig.connect()
+    rig.run(for: 15 * .second)
+    #expect(rig.sentFrames.count <= 8 && rig.sentFrames.count >= 7, "\(rig.sentFrames.count)")
+  }
+
   @Test func `a wrong bit rate has a remedy`() throws {
     var rig = try FramesRig(ElectricCar(.eGMP), bitRate: 250_000)
     rig.run(for: 5 * .second)
@@ -278,7 +319,7 @@ import Testing
     rig.disconnect()
     rig.connect()
     rig.run(for: 10 * .second)
-    #expect(rig.resets.first == FramesSession.silentMessage && rig.fault == FramesSession.silentMessage)
+    #expect(rig.resets.first == SLCANOpening.silentMessage && rig.fault == SLCANOpening.silentMessage)
   }
 
   // MARK: Arbitrary adapters
@@ -287,7 +328,7 @@ import Testing
   private static func input(_ random: inout SeededRandom) -> [UInt8] {
     switch random.next() % 30 {
     case 0: return [UInt8(random.next() % 2 == 0 ? 0x0D : 0x07)]
-    case 1: return Array("F\(random.next() % 10)\(random.next() % 10)\rz\r".utf8)
+    case 1: return Array("F\(random.next() % 10)\(random.next() % 10)\rz\rV1013\r".utf8)
     case 2: return (0..<Int(random.next() % 40)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
     default:
       let identifiers: [UInt32] = [0x7E8, 0x7E9, 0x7EC, 0x7DF, 0x18DA_F110, 0x7D9]

@@ -12,8 +12,9 @@ import Testing
     while commands.count < 10 {
       let command = String(decoding: opening.next(at: now), as: UTF8.self)
       commands.append(command.filter { !$0.isWhitespace })
-      let reply: SLCANDecoder.Item = commands.last == rejected ? .rejected : .accepted
-      var result = opening.receive(reply)
+      let reply: SLCANDecoder.Item =
+        commands.last == rejected ? .rejected : commands.last == "V" ? .identity(Array("V1013".utf8)) : .accepted
+      var result = opening.receive(reply, at: now)
       if result == nil, let deadline = opening.deadline {
         now = deadline
         result = opening.expire(at: now)
@@ -36,6 +37,49 @@ import Testing
       result
         == .failed("the CAN adapter rejects listening only (command L); reconnect it, update its firmware, or use another adapter"))
     let unset = open(SLCANOpening(bitRate: nil, listensOnly: true), rejecting: "L").result
-    #expect(unset == .failed("the CAN adapter does not open its channel; set bit-rate for this device (500000 in most cars)"))
+    #expect(
+      unset
+        == .failed(
+          "the CAN adapter rejects listening only (command L); set bit-rate for this device, or update the firmware of the adapter"))
+  }
+
+  @Test func `over a slow connection, the reply to an earlier command is not taken for that to a later one`() {
+    var opening = SLCANOpening(bitRate: 500_000)
+    _ = opening.next(at: 0)
+    #expect(opening.expire(at: 100 * .millisecond) == .proceed)
+    #expect(opening.next(at: 100 * .millisecond) == SLCAN.version)
+    // The replies to the first CR, and to `C`.
+    for reply in [SLCANDecoder.Item.accepted, .rejected] { #expect(opening.receive(reply, at: 600 * .millisecond) == nil) }
+    #expect(opening.receive(.identity(Array("V1013".utf8)), at: 700 * .millisecond) == .proceed)
+    #expect(opening.roundTrip == 600 * .millisecond && opening.version == "V1013")
+    #expect(opening.next(at: 700 * .millisecond) == SLCAN.setBitRate(500_000))
+    #expect(opening.deadline == 1550 * .millisecond)
+    #expect(opening.receive(.accepted, at: 1300 * .millisecond) == .proceed)
+  }
+
+  /// The result of the opening with a device that replies this to everything.
+  private func open(with reply: String) -> SLCANOpening.Result? {
+    var (opening, decoder, now) = (SLCANOpening(bitRate: 500_000), SLCANDecoder(), Instant(0))
+    for _ in 0..<8 {
+      let command = String(decoding: opening.next(at: now), as: UTF8.self)
+      var result: SLCANOpening.Result?
+      decoder.receive(reply.replacing("ECHO", with: command).utf8) { result = result ?? opening.receive($0, at: now) }
+      if result == nil, let deadline = opening.deadline {
+        now = deadline
+        result = opening.expire(at: now)
+      }
+      if let result, result != .proceed { return result }
+    }
+    return nil
+  }
+
+  @Test(arguments: ["ECHO?\r\r>", "?\r\r>", "$GPRMC,1,V*0\r\n$GPGSV,1*1\r\n"])
+  func `a device that does not speak slcan is reported as such`(_ reply: String) {
+    guard case .failed(let reason) = open(with: reply) else { Issue.record("opened"); return }
+    #expect(reason.hasPrefix("the device does not speak slcan; check the link"))
+  }
+
+  @Test(arguments: ["", "\r", "z\r", "V1013\r\r"]) func `an adapter that replies little is used`(_ reply: String) {
+    #expect(open(with: reply) == .opened)
   }
 }

@@ -110,13 +110,24 @@ extension SocketRig {
       (4, 8, .warning), (4, 0x20, .passive), (0x88, 0, .passive), (4, 0x40, .active), (0x20, 0, .passive), (0x40, 0, .busOff),
       (0x100, 0, .active),
     ] as [(UInt32, UInt8, CANInterfaceState.Level)] {
-      state.update(error(classes, flags))
+      state.update(error(classes, flags), at: 0)
       #expect(state.level == level)
     }
-    state.update(error(4, 1))
+    state.update(error(4, 1), at: 0)
     #expect(state.overruns == 1 && state.level == .active)
-    state.update(CANFrame("040#0001"))
+    state.update(CANFrame("040#0001"), at: 0)
     #expect(state.overruns == 1 && state.level == .active)
+  }
+
+  @Test func `the state of the interface ends when frames are received for some time without errors`() {
+    var state = CANInterfaceState()
+    state.update(CANFrame(CANIdentifier(number: 4, is29Bit: true), .error, [0, 0x21, 0, 0, 0, 0, 0, 0]), at: 0)
+    state.received(drops: 3, at: .second)
+    #expect(state.level == .passive && state.losesFrames && state.dropsFrames)
+    state.received(drops: 3, at: 11 * .second)
+    #expect(state.level == .active && state.losesFrames && state.dropsFrames)
+    state.received(drops: 3, at: 62 * .second)
+    #expect(!state.losesFrames && !state.dropsFrames && state.overruns == 1 && state.drops == 3)
   }
 
   @Test(arguments: [CarModel.eGMP, .petrol, .petrol29]) func `a car is polled through a socket, one frame in each write`(_ model: CarModel)

@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test mutating func `three timeouts in a row need another setup, and an answer in between does not`() {
-    var counters = AdapterFailureCounters()
+    var counters = AdapterFailureCounters(silent: "silent", unusable: "unusable")
     #expect(counters.count(.timeout, &values, &effects) == .resynchronise)
     #expect(counters.count(.timeout, &values, &effects) == .resynchronise && values.status == .degraded)
     counters.reset()

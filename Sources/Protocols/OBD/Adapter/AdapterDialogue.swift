@@ -69,7 +69,9 @@ protocol AdapterDialogue: Sendable {
   mutating func measureVoltage(isProbe: Bool, at now: Instant, _ effects: inout Effects)
   mutating func enterLowPower(until: Instant)
   /// Sends nothing until this time; the adapter is reinitialised afterwards.
-  mutating func rest(until: Instant, _ reason: String)
+  mutating func rest(until: Instant, _ reason: String, _ effects: inout Effects)
+  /// Leaves the adapter as the next client expects it, because the daemon stops using it.
+  mutating func stop(_ effects: inout Effects)
 
   // MARK: Events
 

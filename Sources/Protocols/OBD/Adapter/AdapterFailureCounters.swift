@@ -6,12 +6,16 @@ struct AdapterFailureCounters: Sendable {
   private static let (minUnusableToReport, maxUnusable) = (4, 10)
   private static let maxTimeouts = 3
 
+  /// The faults of an adapter that does not reply, and of unusable replies, to which the reason is appended.
+  private let (silent, unusable): (String, String)
   private var unusableReplies = 0
   private var timeouts = 0
 
   enum Consequence { case none, resynchronise, needsSetup }
 
-  mutating func reset() { self = AdapterFailureCounters() }
+  init(silent: String, unusable: String) { (self.silent, self.unusable) = (silent, unusable) }
+
+  mutating func reset() { (unusableReplies, timeouts) = (0, 0) }
   /// Resets the count of unusable replies, because another request is polled.
   mutating func resetUnusable() { unusableReplies = 0 }
 
@@ -20,7 +24,7 @@ struct AdapterFailureCounters: Sendable {
     switch failure {
     case .timeout:
       timeouts += 1
-      values.publish(fault: AdapterSession.silentMessage, &effects)
+      values.publish(fault: silent, &effects)
       values.publish(status: .degraded, &effects)
       return timeouts >= Self.maxTimeouts ? .needsSetup : .resynchronise
     case .overflow:
@@ -28,7 +32,7 @@ struct AdapterFailureCounters: Sendable {
     case .unusable(let reason, let resynchronising):
       unusableReplies += 1
       if unusableReplies >= Self.minUnusableToReport {
-        values.publish(fault: "the adapter's replies are unusable (\(reason)): reinitialising it if this continues", &effects)
+        values.publish(fault: "\(unusable) (\(reason)): reinitialising the adapter if this continues", &effects)
         values.publish(status: .degraded, &effects)
       }
       return unusableReplies >= Self.maxUnusable ? .needsSetup : resynchronising ? .resynchronise : .none

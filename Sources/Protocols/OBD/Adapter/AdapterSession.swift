@@ -49,7 +49,7 @@ struct AdapterSession: AdapterDialogue {
   /// Whether the adapter has already been reinitialised on this link because its echo was on again.
   private var hasHandledEcho = false
   private var stpxRejection = STPXRejection()
-  private var failures = AdapterFailureCounters()
+  private var failures = AdapterFailureCounters(silent: Self.silentMessage, unusable: "the adapter's replies are unusable")
 
   init(link: String = "") { setups = SetupAttempts(link: link) }
 
@@ -118,7 +118,8 @@ struct AdapterSession: AdapterDialogue {
   mutating func enterLowPower(until: Instant) { state = .enteringLowPower(until: until) }
 
   /// Sends nothing until this time; the adapter is reinitialised afterwards.
-  mutating func rest(until: Instant, _ reason: String) { state = .resting(until: until, reason) }
+  mutating func rest(until: Instant, _ reason: String, _ effects: inout Effects) { state = .resting(until: until, reason) }
+  mutating func stop(_ effects: inout Effects) {}
 
   /// Begins to initialise the adapter: sends a space, which wakes a sleeping adapter and stops a busy one. A reset follows.
   mutating func beginSetup(at now: Instant, _ effects: inout Effects) {

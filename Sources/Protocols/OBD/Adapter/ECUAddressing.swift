@@ -102,6 +102,9 @@ struct ReplyTiming: Hashable, Sendable {
   /// For ECUs that report "response pending" (7F xx 78).
   static let responsePending = ReplyTiming(adaptive: 0, timeout: 0xFF)
 
+  /// The time that `timeout` means.
+  var duration: Nanoseconds { Nanoseconds(timeout) * 4096 * .microsecond }
+
   /// The displayed form: `AT1 ST32`.
   var text: String { "AT\(adaptive) ST\(String(decoding: hexText([timeout]), as: UTF8.self))" }
 

@@ -17,8 +17,10 @@ struct FramesExchange: Sendable {
     let bytes: [UInt8]
   }
 
-  /// The maximum time until a response begins (P2, 50 ms), and as much again for the adapter and the network.
+  /// The maximum time until a response begins (P2, 50 ms), and as much again for the adapter.
   static let responseTime: Nanoseconds = 100 * .millisecond
+  /// The maximum time until the adapter acknowledges a frame.
+  static let acknowledgementTime: Nanoseconds = .second
   /// The maximum time until the response after a "response pending" (P2*).
   static let pendingTime: Nanoseconds = 5 * .second
   /// The maximum time of an exchange, and that of one with a "response pending": an ECU that repeats it, or the beginning of a message, for
@@ -37,7 +39,10 @@ struct FramesExchange: Sendable {
   private var pending: [(source: CANIdentifier, message: Message, until: Instant)] = []
   private var problem: String?
   /// When the first response must have begun.
-  private let responseDeadline: Instant
+  private var responseDeadline: Instant
+  private let responseTime: Nanoseconds
+  /// The number of sent frames that the adapter has not acknowledged.
+  private var unacknowledged = 0
   /// When the exchange ends, whatever has begun.
   private var end: Instant
   private let pendingEnd: Instant
@@ -48,9 +53,13 @@ struct FramesExchange: Sendable {
   /// The number of bits of all frames of the exchange.
   private(set) var bits = 0
 
-  /// Begins the request. Before the protocol is known, a request to all ECUs is sent with both lengths of identifiers. The frames are
-  /// recorded in `storage`, which is reused.
-  init(_ request: AdapterRequest, at now: Instant, storage: consuming [CANFrame] = []) {
+  /// Begins the request. Before the protocol is known, a request to all ECUs is sent with both lengths of identifiers. `latency`: the time
+  /// that the connection to the adapter takes. If the adapter acknowledges frames, the time for the response begins with that. The frames
+  /// are recorded in `storage`, which is reused.
+  init(
+    _ request: AdapterRequest, at now: Instant, latency: Nanoseconds = 0, isAcknowledged: Bool = false,
+    storage: consuming [CANFrame] = []
+  ) {
     self.request = request
     storage.removeAll(keepingCapacity: true)
     frames = storage
@@ -58,7 +67,9 @@ struct FramesExchange: Sendable {
     let (identifiers, addressBytes) = (target?.request.map { [$0] } ?? [.functional, .functional29Bit], target?.addressBytes ?? .normal)
     senders = identifiers.map { ISOTPSender(request.bytes, to: $0, addressBytes, padding: Self.padding) }
     receiver = ISOTPReceiver(addressBytes)
-    responseDeadline = now &+ Self.responseTime
+    let timing = request.addressing.timing
+    responseTime = timing == .responsePending ? timing.duration : Self.responseTime
+    responseDeadline = now &+ (isAcknowledged ? Self.acknowledgementTime : responseTime &+ latency)
     (end, pendingEnd) = (now &+ Self.maxTime, now &+ Self.maxPendingTime)
   }
 
@@ -90,6 +101,7 @@ struct FramesExchange: Sendable {
   }
 
   private mutating func append(_ frame: CANFrame, to output: inout [CANFrame]) {
+    unacknowledged += 1
     record(frame)
     output.append(frame)
   }
@@ -97,6 +109,19 @@ struct FramesExchange: Sendable {
   private mutating func record(_ frame: CANFrame) {
     bits += frame.maxBits
     if frames.count < Self.maxFrames { frames.append(frame) }
+  }
+
+  /// Whether the adapter has not acknowledged all frames that were sent.
+  var awaitsAcknowledgement: Bool { unacknowledged > 0 }
+
+  /// Whether a response has begun.
+  var hasResponse: Bool { receiver.isReceiving || !messages.isEmpty || !pending.isEmpty || problem != nil }
+
+  /// Handles the acknowledgement of a frame by the adapter: only now, it is sent to the bus.
+  mutating func acknowledged(at now: Instant) {
+    guard unacknowledged > 0 else { return }
+    unacknowledged -= 1
+    (responseDeadline, hasResponseTimePassed) = (now &+ responseTime, false)
   }
 
   /// Handles a received frame, and appends what must be sent at once.
@@ -168,7 +193,8 @@ struct FramesExchange: Sendable {
 
   /// The outcome once nothing more can follow; nil while the exchange continues.
   func outcome(at now: Instant) -> Outcome? {
-    if let problem, isPhysical || isOver(at: now) { return .failed(problem) }
+    // An unusable message of one ECU does not spoil those of the others.
+    if let problem, isPhysical || messages.isEmpty && isOver(at: now) { return .failed(problem) }
     if isPhysical, !messages.isEmpty { return .messages }
     guard isOver(at: now) else { return nil }
     return messages.isEmpty ? .noResponse : .messages

@@ -19,16 +19,19 @@ enum FramesPort: Equatable, Sendable {
 }
 
 struct FramesSession: CommandlessDialogue {
-  static let silentMessage = "the CAN adapter does not respond; check its power, its baud rate, and that it speaks slcan"
   private static let noVoltageMessage = "a CAN adapter does not measure it"
   private static let rejectionMessage = "the CAN adapter sends no frames (bus-off); check wiring and bit-rate: reopening its channel"
   private static let busOffMessage =
     "the CAN interface is bus-off; check wiring and bit rate, and set restart-ms with ip link"
   private static let quietTime: Nanoseconds = 50 * .millisecond
-  /// The time for the reply to a status query.
-  private static let statusTimeout: Nanoseconds = 100 * .millisecond
-  /// The pause after the adapter or the bus has failed.
+  /// The time for the reply to a status query, if the adapter replies to them, and besides the latency if that is not known.
+  private static let (statusTimeout, firstStatusTimeout): (Nanoseconds, Nanoseconds) = (.second, 250 * .millisecond)
+  /// The consecutive status queries without a reply after which no more are sent.
+  private static let maxStatusMisses = 3
+  /// The pause after the adapter or the bus has failed. It doubles with each failure of the bus, up to 320 s, because every attempt at a
+  /// wrong bit rate disturbs the bus.
   private static let restTime: Nanoseconds = 10 * .second
+  private static let maxDoublings = 5
   /// The consecutive rejected frames after which the channel is reopened.
   private static let maxRejections = 3
   /// The frames that a socket receives at least: those with the response identifiers of ISO 15765-4 and of most manufacturers.
@@ -62,12 +65,18 @@ struct FramesSession: CommandlessDialogue {
   private var outcome = ReplyReader.Outcome.empty
   private(set) var reader = ReplyReader()
   private(set) var traits: AdapterTraits
-  private var failures = AdapterFailureCounters()
-  /// Whether the adapter has sent anything since the link came up.
+  private var failures = AdapterFailureCounters(silent: SLCANOpening.silentMessage, unusable: "responses on the CAN bus are unusable")
+  /// Whether the adapter has replied to anything since the link came up.
   private var hasResponded = false
-  /// Whether the adapter does not reply to status queries.
-  private var lacksStatus = false
+  /// The time that the connection to the adapter takes, there and back.
+  private var latency: Nanoseconds = 0
+  /// Whether the adapter acknowledges frames.
+  private var acknowledges = false
+  /// Whether the adapter has replied to a status query, how many consecutive ones it has not replied to, and how many are on their way.
+  private var (hasStatus, statusMisses, statusQueries) = (false, 0, 0)
   private var rejections = 0
+  /// The consecutive failures of the bus.
+  private var busFailures = 0
   /// The frames that a socket receives: those above, and those of further ECUs once a request is sent to them.
   private var filters = Self.responseFilters
   /// What error frames of the kernel have reported since the request was sent.
@@ -103,7 +112,7 @@ struct FramesSession: CommandlessDialogue {
   var deadline: Instant? {
     switch state {
     case .opening(let opening): opening.deadline
-    case .ready: exchange?.deadline ?? statusDeadline ?? pausedUntil
+    case .ready: statusDeadline ?? exchange?.deadline ?? pausedUntil
     case .down, .starting, .resting: nil
     }
   }
@@ -118,7 +127,7 @@ struct FramesSession: CommandlessDialogue {
   // MARK: The link
 
   mutating func linkCameUp(baud: Int?, _ effects: inout Effects) {
-    (hasResponded, lacksStatus) = (false, false)
+    (hasResponded, acknowledges, busFailures) = (false, false, 0)
     if isSocket { effects.append(.filter(.main, filters)) }
     beginOpening()
   }
@@ -131,6 +140,7 @@ struct FramesSession: CommandlessDialogue {
   private mutating func beginOpening() {
     endExchange()
     (decoder, rejections, pausedUntil) = (SLCANDecoder(), 0, nil)
+    (hasStatus, statusMisses, statusQueries) = (false, 0, 0)
     failures.reset()
     state = isSocket ? .starting : .opening(SLCANOpening(bitRate: port.bitRate))
   }
@@ -164,7 +174,7 @@ struct FramesSession: CommandlessDialogue {
     if isSocket, let reply = request.addressing.target?.reply { admit(reply, &effects) }
     var storage: [CANFrame] = []
     swap(&storage, &lastFrames)
-    exchange = FramesExchange(request, at: now, storage: storage)
+    exchange = FramesExchange(request, at: now, latency: latency, isAcknowledged: acknowledges, storage: storage)
     exchange?.appendDue(to: &output, at: now)
     flush(&effects)
     conclude(at: now, &effects)
@@ -197,9 +207,15 @@ struct FramesSession: CommandlessDialogue {
     pausedUntil = now &+ Self.quietTime
   }
 
-  mutating func rest(until: Instant, _ reason: String) {
+  mutating func rest(until: Instant, _ reason: String, _ effects: inout Effects) {
+    stop(&effects)
     endExchange()
     state = .resting(until: until, reason)
+  }
+
+  /// Closes the channel: an adapter repeats a frame that is not acknowledged until then.
+  mutating func stop(_ effects: inout Effects) {
+    if case .ready = state, !isSocket { effects.send(.main, SLCAN.close) }
   }
 
   mutating func apply(_ reaction: Reaction, _ effects: inout Effects) {
@@ -210,7 +226,6 @@ struct FramesSession: CommandlessDialogue {
   // MARK: Input
 
   mutating func receive(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) -> AdapterArrival {
-    hasResponded = true
     if isSocket {
       SocketCAN.decode(bytes) { receive(.frame($0), at: now, &effects) }
       return finishInput(at: now, &effects)
@@ -233,27 +248,37 @@ struct FramesSession: CommandlessDialogue {
 
   private mutating func receive(_ item: SLCANDecoder.Item, at now: Instant, _ effects: inout Effects) {
     if case .opening(var opening) = state {
-      let result = opening.receive(item)
+      let result = opening.receive(item, at: now)
       state = .opening(opening)
       if let result { continueOpening(result, at: now) }
       return
     }
     guard case .ready = state else { return }
+    if case .unknown = item { return }
+    hasResponded = true
     switch item {
     case .frame(let frame) where frame.kind == .error: errorReported(frame, at: now)
     case .frame(let frame):
       exchange?.receive(frame, &output, at: now)
       // The next frames can belong to another request.
       conclude(at: now, &effects)
-    case .rejected where statusDeadline != nil:
-      lacksStatus = true
-      statusReceived(nil, at: now)
+    case .rejected where statusDeadline != nil && !(acknowledges && exchange?.awaitsAcknowledgement ?? false):
+      statusMisses = Self.maxStatusMisses
+      statusReceived(nil, at: now, &effects)
     case .rejected where exchange != nil:
       rejections += 1
       queryStatus(at: now, &effects)
-    case .status(let status) where statusDeadline != nil: statusReceived(status, at: now)
-    case .queued: rejections = 0
-    case .accepted, .rejected, .status, .identity: break
+    case .status(let status):
+      (hasStatus, statusMisses, statusQueries) = (true, 0, max(statusQueries - 1, 0))
+      if statusDeadline != nil, statusQueries == 0 { statusReceived(status, at: now, &effects) }
+    case .queued:
+      (rejections, acknowledges) = (0, true)
+      exchange?.acknowledged(at: now)
+    // Adapters without automatic polling acknowledge a frame like a command.
+    case .accepted where exchange?.awaitsAcknowledgement ?? false:
+      acknowledges = true
+      exchange?.acknowledged(at: now)
+    case .accepted, .rejected, .identity, .unknown: break
     }
   }
 
@@ -261,8 +286,7 @@ struct FramesSession: CommandlessDialogue {
   private mutating func errorReported(_ frame: CANFrame, at now: Instant) {
     reportedStatus.formUnion(frame.errorStatus)
     guard frame.errorClasses.contains(.busOff) else { return }
-    endExchange()
-    event = .needs(.rest(until: now &+ Self.restTime, Self.busOffMessage))
+    busFailed(Self.busOffMessage, at: now)
   }
 
   mutating func expire(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
@@ -274,8 +298,8 @@ struct FramesSession: CommandlessDialogue {
       if let result { continueOpening(result, at: now) }
     case .ready:
       if let statusDeadline, now >= statusDeadline {
-        lacksStatus = true
-        statusReceived(nil, at: now)
+        (statusMisses, statusQueries) = (statusMisses + 1, 0)
+        statusReceived(nil, at: now, &effects)
       } else if let deadline = exchange?.deadline, now >= deadline {
         exchange?.expire(&output, at: now)
         flush(&effects)
@@ -313,6 +337,7 @@ struct FramesSession: CommandlessDialogue {
     case .proceed: break
     case .opened:
       if case .opening(let opening) = state {
+        (hasResponded, latency) = (opening.hasResponded, opening.roundTrip)
         traits = .frameInterface(opening.version.map { "slcan \($0)" } ?? "slcan", bitRate: port.bitRate)
       }
       state = .ready
@@ -328,12 +353,12 @@ struct FramesSession: CommandlessDialogue {
     guard let result = exchange?.outcome(at: now) else { return }
     switch result {
     case .messages:
-      rejections = 0
+      (rejections, busFailures) = (0, 0)
       reader.beginReply()
       for message in exchange?.messages ?? [] { reader.add(message.bytes, from: message.source.number) }
       finish(.messages, at: now)
     case .failed(let reason): finish(.unreadable(reason), at: now)
-    case .noResponse: queryStatus(at: now, &effects)
+    case .noResponse: if statusDeadline == nil { queryStatus(at: now, &effects) }
     }
   }
 
@@ -347,38 +372,46 @@ struct FramesSession: CommandlessDialogue {
     (self.outcome, event) = (outcome, .replied)
   }
 
-  /// Ends the exchange without messages, and asks the adapter for the reason.
+  /// Asks the adapter why there is no response. One that arrives before the status still counts: it was only delayed by the connection.
   private mutating func queryStatus(at now: Instant, _ effects: inout Effects) {
     guard hasResponded || isSocket else {
       endExchange()
-      return event = .needs(.giveUp(Self.silentMessage))
+      return event = .needs(.giveUp(SLCANOpening.silentMessage))
     }
-    finish(.status(.noData), at: now)
-    if isSocket { return statusReceived(reportedStatus, at: now) }
-    guard !lacksStatus else { return statusReceived(nil, at: now) }
-    event = .none
-    statusDeadline = now &+ Self.statusTimeout
+    if exchange?.awaitsAcknowledgement ?? false { acknowledges = false }
+    if isSocket { return statusReceived(reportedStatus, at: now, &effects) }
+    guard statusMisses < Self.maxStatusMisses else { return statusReceived(nil, at: now, &effects) }
+    statusDeadline = now &+ (hasStatus ? Self.statusTimeout : Self.firstStatusTimeout &+ latency)
+    statusQueries += 1
     effects.send(.main, SLCAN.status)
   }
 
-  /// Derives from the status why the request was not answered.
-  private mutating func statusReceived(_ status: SLCANStatus?, at now: Instant) {
-    statusDeadline = nil
-    event = .replied
+  /// Ends the exchange without messages, and derives the reason from the status.
+  private mutating func statusReceived(_ status: SLCANStatus?, at now: Instant, _ effects: inout Effects) {
+    if exchange?.hasResponse ?? false {
+      statusDeadline = nil
+      return conclude(at: now, &effects)
+    }
+    finish(.status(.noData), at: now)
     let status = status ?? []
     if rejections >= Self.maxRejections {
       rejections = 0
-      event = .needs(.rest(until: now &+ Self.restTime, Self.rejectionMessage))
+      busFailed(Self.rejectionMessage, at: now)
     } else if status.contains(.errorPassive) || rejections > 0 {
-      // No other node acknowledges the frames.
+      // No other node acknowledges the frames. Opening the channel again discards the frame that the adapter repeats.
       outcome = .status(.canError)
+      if !isSocket { effects.send(.main, SLCAN.close + SLCAN.open) }
     } else if status.contains(.busError) {
       let rate = port.bitRate.map { " (\($0))" } ?? ""
-      event = .needs(.rest(until: now &+ Self.restTime, "errors on the CAN bus; check bit-rate\(rate), wiring and termination"))
+      busFailed("errors on the CAN bus; check bit-rate\(rate), wiring and termination", at: now)
     } else if !status.isDisjoint(with: [.receiveQueueFull, .dataOverrun]) {
       outcome = .status(.bufferFull)
-    } else {
-      outcome = .status(.noData)
     }
+  }
+
+  private mutating func busFailed(_ reason: String, at now: Instant) {
+    endExchange()
+    event = .needs(.rest(until: now &+ Self.restTime << busFailures, reason))
+    busFailures = min(busFailures + 1, Self.maxDoublings)
   }
 }
