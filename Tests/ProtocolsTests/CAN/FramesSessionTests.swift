@@ -236,6 +236,17 @@ import Testing
     #expect(rig.status == "polling" && rig.number("odometer") != nil)
   }
 
+  @Test(arguments: [DiagnosticBus.can11, .can29]) func `behind such a gateway, the engine ECU is found by its own address`(
+    _ bus: DiagnosticBus
+  )
+    throws
+  {
+    var rig = try FramesRig(PetrolCar(bus), faults: ["no-broadcasts"])
+    rig.run(for: 20 * .second)
+    #expect(rig.status == "polling" && rig.number("rpm") != nil, "\(rig.status) \(rig.fault ?? "")")
+    #expect(rig.text("vehicle") == "standard OBD-II (\(bus == .can11 ? "7E8" : "18DAF110"))")
+  }
+
   @Test func `a bus without nodes is a sleeping car, which is probed at growing intervals`() throws {
     var rig = try FramesRig(PetrolCar(.can11, Self.turned((.run, 0), (.off, 30))))
     rig.run(for: 120 * .second)

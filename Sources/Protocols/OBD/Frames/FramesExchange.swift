@@ -33,6 +33,8 @@ struct FramesExchange: Sendable {
 
   let request: AdapterRequest
   private var senders: [ISOTPSender]
+  /// The ECUs that are asked if none responds to a request to all of them, because a gateway can block it.
+  private var fallback: [CANIdentifier] = []
   private var receiver: ISOTPReceiver
   private(set) var messages: [Message] = []
   /// The senders of "response pending", and until when their response may follow.
@@ -67,10 +69,17 @@ struct FramesExchange: Sendable {
     let (identifiers, addressBytes) = (target?.request.map { [$0] } ?? [.functional, .functional29Bit], target?.addressBytes ?? .normal)
     senders = identifiers.map { ISOTPSender(request.bytes, to: $0, addressBytes, padding: Self.padding) }
     receiver = ISOTPReceiver(addressBytes)
+    if target?.reply == nil, Self.asksForSupportedPIDs(request.bytes) {
+      fallback = identifiers.compactMap { $0 == .functional ? .engine : $0 == .functional29Bit ? .engine29Bit : nil }
+    }
     let timing = request.addressing.timing
     responseTime = timing == .responsePending ? timing.duration : Self.responseTime
     responseDeadline = now &+ (isAcknowledged ? Self.acknowledgementTime : responseTime &+ latency)
     (end, pendingEnd) = (now &+ Self.maxTime, now &+ Self.maxPendingTime)
+  }
+
+  private static func asksForSupportedPIDs(_ request: [UInt8]) -> Bool {
+    request.count == 2 && request[0] == 0x01 && request[1].isMultiple(of: 0x20)
   }
 
   private var target: Target? { request.addressing.target }
@@ -182,6 +191,10 @@ struct FramesExchange: Sendable {
 
   /// Handles an expired deadline, and appends the frames that are due.
   mutating func expire(_ output: inout [CANFrame], at now: Instant) {
+    if now >= responseDeadline, !fallback.isEmpty, !hasResponse {
+      senders = fallback.map { ISOTPSender(request.bytes, to: $0, padding: Self.padding) }
+      (fallback, responseDeadline) = ([], now &+ responseTime)
+    }
     if now >= responseDeadline { hasResponseTimePassed = true }
     appendDue(to: &output, at: now)
     if !receiver.expire(at: now).isEmpty { problem = problem ?? ISOTPReceiver.timeoutMessage }
