@@ -77,7 +77,11 @@ struct SLCANOpening: Sendable {
     case (.version, .identity):
       roundTrip = now &- sentAt
       return advance()
-    case (.bitRate, .accepted), (.open, .accepted): return advance()
+    case (.bitRate, .accepted): return advance()
+    case (.open, .accepted):
+      // An adapter that has just started replies late to the first commands.
+      roundTrip = min(roundTrip, now &- sentAt)
+      return advance()
     case (.bitRate, .rejected): return .failed("the CAN adapter rejects the bit rate; check bit-rate, and reconnect the adapter")
     case (.open, .rejected): return .failed(rejectionMessage)
     // What arrives before the version replies to an earlier command.

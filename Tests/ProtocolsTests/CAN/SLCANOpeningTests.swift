@@ -55,6 +55,8 @@ import Testing
     #expect(opening.next(at: 700 * .millisecond) == SLCAN.setBitRate(500_000))
     #expect(opening.deadline == 1550 * .millisecond)
     #expect(opening.receive(.accepted, at: 1300 * .millisecond) == .proceed)
+    _ = opening.next(at: 1300 * .millisecond)
+    #expect(opening.receive(.accepted, at: 1500 * .millisecond) == .opened && opening.roundTrip == 200 * .millisecond)
   }
 
   /// The result of the opening with a device that replies this to everything.
