@@ -1,7 +1,7 @@
 // The format of recordings: NDJSON with one header line, then one line per message of a link. The method `Record` streams a recording,
 // `record = true` stores one, `replay:` plays one, and many tests use recordings.
 //
-//   {"format":1,"kind":"obd","device":"ev","date":"2026-01-31T12:00:00Z"}
+//   {"format":1,"kind":"obd","device":"ev","date":"2026-01-31T12:00:00Z","start":1769860800000000}
 //   {"t":1200000,"link":"main","dir":"tx","hex":"3232303130310D"}
 //   {"t":1800000,"link":"main","dir":"state","text":"down: unplugged"}
 
@@ -16,15 +16,19 @@ public struct Recording: Sendable {
     public var format: Int
     public var kind: String
     public var device: String
-    /// ISO 8601, UTC.
+    /// When it was requested: ISO 8601, UTC.
     public var date: String
+    /// When its times count from, in µs since the Unix epoch. This is before `date` if the recording contains the opening of a link. Absent
+    /// in recordings of version 0.1.
+    public var start: Int64?
     /// The source of a vendored capture.
     public var source: String?
     /// How the messages contain frames of a CAN bus: `slcan` or `socketcan`; absent if they contain none.
     public var frames: String?
 
-    public init(kind: String, device: String, date: String, source: String? = nil, frames: String? = nil) {
+    public init(kind: String, device: String, date: String, start: Int64? = nil, source: String? = nil, frames: String? = nil) {
       format = 1
+      self.start = start
       self.frames = frames
       self.kind = kind
       self.device = device
@@ -42,7 +46,7 @@ public struct Recording: Sendable {
 
   /// One message, or one change of the state of a link.
   public struct Line: Codable, Sendable, Equatable {
-    /// Nanoseconds since the recording began.
+    /// Nanoseconds since `Header.start`.
     public var t: Int64
     public var link: String
     public var dir: Direction

@@ -53,6 +53,25 @@ extension EndToEnd {
       #expect(rig.vehiclectl("get", "bus.vehicle-speed").errors.contains("no frame 3E9 received yet"))
     }
 
+    @Test func `frames of kind obd are recorded with the time of the clock, however long the link has been up`() throws {
+      let rig = try Rig()
+      let (_, link) = try rig.simulator(on: "slcan:tcp:127.0.0.1:0")
+      try rig.write("[device.ev]\nkind = \"obd\"\nlink = \"\(link)\"\n")
+      let begin = Date().timeIntervalSince1970
+      let daemon = try rig.daemon()
+      #expect(wait(seconds: 30) { rig.get("ev.state-of-charge") != nil }, "\(daemon.stderr)")
+      _ = wait { Date().timeIntervalSince1970 > begin + 3 }
+      let log = "\(rig.directory)/ev.log"
+      #expect(rig.vehiclectl("record", "--candump", "ev", log, "--seconds", "1").status == 0)
+      let times = try String(contentsOfFile: log, encoding: .utf8).matches(of: /\((\d+\.\d+)\)/).compactMap { Double($0.output.1) }
+      let end = Date().timeIntervalSince1970
+      #expect(times.count > 20 && times.allSatisfy { (begin - 1...end + 0.1).contains($0) }, "\(begin) \(times.suffix(3)) \(end)")
+      #expect(times.last.map { $0 > end - 2 } == true, "\(times.suffix(3)) \(end)")
+      let frames = rig.vehiclectl("watch", "ev", "--frames", "--json", "--count", "100").output
+      let shown = frames.matches(of: /"time":(\d+)/).compactMap { Double($0.output.1) }
+      #expect(shown.count == 100 && shown.allSatisfy { (begin - 1...Date().timeIntervalSince1970 + 0.1).contains($0 / 1e6) })
+    }
+
     @Test func `frames are shown, and recorded as a log of can-utils that plays back`() throws {
       let rig = try Rig()
       try bus(rig)

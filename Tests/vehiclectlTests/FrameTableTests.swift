@@ -1,7 +1,8 @@
-// The table of `watch --frames`: rates, counts, and bits that changed.
+// The table of `watch --frames`: rates, counts, and bits that changed. Logs of can-utils.
 
 import Protocols
 import Testing
+import Varlink
 
 @testable import vehiclectl
 
@@ -34,5 +35,14 @@ import Testing
     var table = FrameTable()
     for number in 0..<10_000 as Range<UInt32> { table.add(CANFrame(CANIdentifier(number: number, is29Bit: true), []), at: 0) }
     #expect(table.rows.count == 4096 && table.total == 10_000)
+  }
+
+  @Test func `the times of a log count from the start of the recording`() throws {
+    let header = Recording.Header(
+      kind: "obd", device: "ev", date: "2026-01-02T00:00:00Z", start: 1_767_225_600_000_000, frames: Recording.slcan)
+    var log = try #require(FrameLog(Recording.text(header), device: "ev", isWanted: true))
+    #expect(try log.lines(of: Recording.text(header)).isEmpty)
+    let line = Recording.text(86_400_000_001_000, link: "main", .sent, bytes: Array("t7DF10D\r".utf8))
+    #expect(try log.lines(of: line) == ["(1767312000.000001) ev 7DF#0D T"])
   }
 }

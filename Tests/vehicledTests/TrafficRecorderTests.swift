@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import Protocols
 import ServiceRuntime
@@ -151,6 +152,37 @@ import Varlink
     monitor.record(.received, .main, [2])
     #expect(lines.count == 2 && lines[0].contains(#""hex":"01""#))
     monitor.remove(subscription)
+  }
+
+  @Test func `the header has the wall time from which the times count`() async throws {
+    let device = device(Probe(), named: "ev")
+    let before = Clock.wall()
+    device.monitor.linkCameUp(.main)
+    let after = Clock.wall()
+    #expect(await until { Clock.wall() > after + 50_000 })
+    let start = try #require(device.recordingHeader(from: device.monitor.start).start)
+    #expect((before - 5000...after + 5000).contains(start), "the recording begins with the opening of the link: \(start - before) µs")
+    let directory = temporaryDirectory()
+    let recorder = TrafficRecorder(device, disk: Disk(directory: directory))
+    recorder.close()
+    let folder = "\(directory)/recordings/ev"
+    #expect(await until { Files.list(folder).count == 1 })
+    let recording = try Recording(parsing: Files.read("\(folder)/\(Files.list(folder)[0])", limit: 1 << 20))
+    #expect(abs((recording.header.start ?? 0) - start) < 5000)
+  }
+
+  @Test func `messages are recorded with the time at which they were received, in order`() throws {
+    let device = device(Probe(), links: [(.main, .can(interface: "vehicled-none"))])
+    let port = try #require(device.ports.first)
+    var lines: [String] = []
+    let start = Clock.monotonic() - .second
+    let subscription = device.monitor.add(from: start) { lines.append($0) }
+    device.received([1], from: port, at: start + 200 * .millisecond)
+    device.received([2], from: port, at: start + 100 * .millisecond)
+    device.received([3], from: port)
+    device.monitor.remove(subscription)
+    let times = try lines.map { try JSONDecoder().decode(Recording.Line.self, from: Data($0.utf8)).t / .millisecond }
+    #expect(times.prefix(2) == [200, 200] && times.count == 3 && times[2] >= 1000, "\(times)")
   }
 
   @Test func `a recording with an incomplete last line is read`() throws {

@@ -46,7 +46,7 @@ struct RecordCommand: Subcommand {
     try client.stream(Contract.Record.self, .init(device: device), firstReply: common.replyTimeout, tick: 0.2, laterReplies: nil) {
       result in
       if let result {
-        if start == nil { log = try FrameLog(result.line, device: device, isWanted: candump) }
+        if start == nil { log = FrameLog(result.line, device: device, isWanted: candump) }
         start = start ?? Clock.monotonic
         let text = try log?.lines(of: result.line) ?? [Output.oneLine(result.line)]
         let line = Array(text.map { $0 + "\n" }.joined().utf8)

@@ -123,7 +123,6 @@ struct WatchCommand: Subcommand {
     guard !isFullScreen else { return try show(FrameScreen(device: device), client, parameters, laterReplies: nil, output) }
     var frames = FrameStream()
     var remaining = count ?? .max
-    var began: Double?
     var failure: Failure?
     try stream(of: Contract.Record.self, tick: 1, laterReplies: nil, output).run(client, parameters) { update in
       if Interrupt.received { return false }
@@ -131,13 +130,11 @@ struct WatchCommand: Subcommand {
       case .nothing: return true
       case .lost(let failure):
         output.note("\(failure.reconnecting); frames are missing")
-        (frames, began) = (FrameStream(), nil)
+        frames = FrameStream()
         return true
       case .reply(let result):
-        let start = began ?? Clock.wall
-        began = start
         var lines: [String] = []
-        do throws(Failure) { try frames.read(result.line, device: device) { lines.append(Self.line($0, from: start)) } } catch {
+        do throws(Failure) { try frames.read(result.line, device: device) { lines.append(Self.line($0)) } } catch {
           failure = error
           return false
         }
@@ -149,8 +146,8 @@ struct WatchCommand: Subcommand {
     if let failure { throw failure }
   }
 
-  /// A frame as a line of JSON; `start` is when the recording began, in seconds since the Unix epoch.
-  private static func line(_ entry: FrameStream.Entry, from start: Double) -> String {
+  /// A frame as a line of JSON.
+  private static func line(_ entry: FrameStream.Entry) -> String {
     let frame = entry.frame
     let kind =
       switch frame.kind {
@@ -160,7 +157,7 @@ struct WatchCommand: Subcommand {
       }
     let bytes = frame.bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
     let members: JSON = [
-      "time": .int(Int(start * 1e6) + Int(entry.time)), "id": .string(frame.identifier.text), "bytes": .string(bytes),
+      "time": .int(Int(entry.time)), "id": .string(frame.identifier.text), "bytes": .string(bytes),
       "kind": .string(kind), "sent": .bool(entry.isSent),
     ]
     return members.text

@@ -1,4 +1,4 @@
-// A recording as a log of can-utils (candump -L). No I/O but the clock.
+// A recording as a log of can-utils (candump -L). No I/O.
 
 import FoundationEssentials
 import Protocols
@@ -9,24 +9,21 @@ struct FrameLog {
   private let device: String
   /// The name in the lines; interfaces of Linux have at most 15 characters.
   private let interface: String
-  /// When the recording began, in µs since the Unix epoch.
-  private let start: Int64
 
   /// Creates a log for a recording with this header. Returns nil if it is recorded in the daemon's format: unless a log is wanted, only
   /// devices of kind can have one.
-  init?(_ header: String, device: String, isWanted: Bool) throws(Failure) {
+  init?(_ header: String, device: String, isWanted: Bool) {
     let parsed = try? JSONDecoder().decode(Recording.Header.self, from: Data(header.utf8))
     guard isWanted || parsed?.kind == "can" && parsed?.frames != nil else { return nil }
     self.device = device
     interface = String(device.prefix(15))
-    start = Int64(Clock.wall * 1e6)
   }
 
   /// The lines for the frames in a line of the recording, whose first line is its header.
   mutating func lines(of line: String) throws(Failure) -> [String] {
     var lines: [String] = []
     try stream.read(line, device: device) {
-      lines.append(CandumpLine(time: start + $0.time, interface: interface, $0.frame, isSent: $0.isSent).text)
+      lines.append(CandumpLine(time: $0.time, interface: interface, $0.frame, isSent: $0.isSent).text)
     }
     return lines
   }

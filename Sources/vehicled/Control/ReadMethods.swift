@@ -84,9 +84,10 @@ extension Methods {
     guard call.request.more else { throw ContractError.expectedMore }
     let device = try state(of: parameters.device, for: call).device
     call.isStream = true
-    call.continue(Contract.Record.Result(line: Recording.text(device.recordingHeader)))
+    let start = device.monitor.start
+    call.continue(Contract.Record.Result(line: Recording.text(device.recordingHeader(from: start))))
     // A recording with gaps cannot be replayed, so a client that falls behind gets an error instead.
-    let subscription = device.monitor.add { [weak call] line in
+    let subscription = device.monitor.add(from: start) { [weak call] line in
       guard let call else { return }
       if call.hasRoom {
         call.continue(Contract.Record.Result(line: line))

@@ -135,7 +135,7 @@ import Protocols
 
   /// Passes bytes from a link to the machine.
   func received(_ bytes: [UInt8], from port: LinkSupervisor, at time: Instant? = nil) {
-    if !monitor.isIdle { monitor.record(.received, port.name, bytes) }
+    if !monitor.isIdle { monitor.record(.received, port.name, bytes, at: time) }
     handle(.received(port.name, bytes), at: time)
   }
 

@@ -72,6 +72,8 @@ import Varlink
   private var openings: [LinkName: Opening] = [:]
   /// The number of openings that are not full.
   private var unfilledOpenings = 0
+  /// The time of the last message or change of a state.
+  private var lastTime: Instant = 0
 
   /// The size of an opening. An adapter's setup takes about 40 messages of 500 bytes in all, plus 7 bytes per message.
   private nonisolated static let maxBytes = 1024
@@ -79,10 +81,15 @@ import Varlink
   /// Whether calls to `record` have no effect now: there are no subscribers, and all openings are full.
   var isIdle: Bool { subscriptions.isEmpty && unfilledOpenings == 0 }
 
+  /// When a recording that is requested now begins: with the first stored opening.
+  var start: Instant { openings.values.map(\.began).min() ?? time() }
+
   /// Subscribes. `receive` gets every line of a recording, without newline, starting with the stored openings of the links that are
-  /// up. `ended` is called if the device is removed before the subscription is removed.
-  func add(_ receive: @escaping @Loop (String) -> Void, ended: @escaping @Loop () -> Void = {}) -> Subscription {
-    let subscription = Subscription(from: openings.values.map(\.began).min() ?? Clock.monotonic(), receive, ended: ended)
+  /// up. The times in the lines count from `start`. `ended` is called if the device is removed before the subscription is removed.
+  func add(
+    from start: Instant? = nil, _ receive: @escaping @Loop (String) -> Void, ended: @escaping @Loop () -> Void = {}
+  ) -> Subscription {
+    let subscription = Subscription(from: start ?? self.start, receive, ended: ended)
     var lines: [(at: Instant, text: String)] = []
     for (link, opening) in openings {
       lines.append((opening.began, Recording.text(opening.began - subscription.began, link: link.description, .state, note: "up")))
@@ -106,8 +113,9 @@ import Varlink
     for subscription in ending { subscription.ended() }
   }
 
-  func record(_ direction: Recording.Direction, _ link: LinkName, _ bytes: [UInt8], secret: Bool = false) {
-    let now = Clock.monotonic()
+  /// Passes a message on to the subscribers. `time` is when it was received, if that is known better than by the current time.
+  func record(_ direction: Recording.Direction, _ link: LinkName, _ bytes: [UInt8], secret: Bool = false, at time: Instant? = nil) {
+    let now = self.time(time)
     if unfilledOpenings > 0 { store(direction, link, bytes, secret, now) }
     for subscription in subscriptions {
       if direction == .sent { subscription.skipped.remove(link) }
@@ -118,7 +126,7 @@ import Varlink
 
   /// `onlyReceives`: whether the daemon sends nothing on which received messages depend. Such a link has no opening.
   func linkCameUp(_ link: LinkName, onlyReceives: Bool = false) {
-    openings[link] = onlyReceives ? nil : Opening(at: Clock.monotonic())
+    openings[link] = onlyReceives ? nil : Opening(at: time())
     countUnfilledOpenings()
     recordState(link, "up")
   }
@@ -130,10 +138,16 @@ import Varlink
   }
 
   private func recordState(_ link: LinkName, _ text: String) {
-    let now = Clock.monotonic()
+    let now = time()
     for subscription in subscriptions {
       subscription.receive(Recording.text(now - subscription.began, link: link.description, .state, note: text))
     }
+  }
+
+  /// The time of a line. It does not decrease: a frame can have been received before the previous line was recorded.
+  private func time(_ time: Instant? = nil) -> Instant {
+    lastTime = max(lastTime, time ?? Clock.monotonic())
+    return lastTime
   }
 
   private func store(_ direction: Recording.Direction, _ link: LinkName, _ bytes: [UInt8], _ secret: Bool, _ now: Instant) {

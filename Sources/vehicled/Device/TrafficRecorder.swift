@@ -14,6 +14,8 @@ import Varlink
   private let folder: String
   private let retryDelay: Nanoseconds
   private var subscription: LinkMonitor.Subscription?
+  /// From when the times in the lines count.
+  private var start: Instant = 0
   private var buffer: [UInt8] = []
   private var file: File?
   private var written = 0
@@ -64,7 +66,7 @@ import Varlink
   }
 
   private func open() {
-    let header = device.recordingHeader
+    let header = device.recordingHeader(from: start)
     file = File(date: header.date.replacing(":", with: ""))
     written = 0
     buffer.append(contentsOf: Recording.text(header).utf8)
@@ -130,7 +132,8 @@ import Varlink
     guard !isClosed else { return }
     unsubscribe()
     file = nil
-    subscription = device.monitor.add { [weak self] in self?.append($0) }
+    start = device.monitor.start
+    subscription = device.monitor.add(from: start) { [weak self] in self?.append($0) }
   }
 
   private func unsubscribe() {
@@ -147,9 +150,11 @@ import Varlink
 }
 
 extension Device {
-  /// The first line of a recording of this device that starts now.
-  var recordingHeader: Recording.Header {
-    Recording.Header(kind: kind, device: name, date: Clock.isoTime(), frames: ports.first.flatMap(Self.frames))
+  /// The first line of a recording of this device. `start` is when its times count from, which is before now if it contains the opening of
+  /// a link.
+  func recordingHeader(from start: Instant) -> Recording.Header {
+    Recording.Header(
+      kind: kind, device: name, date: Clock.isoTime(), start: Clock.wall(of: start), frames: ports.first.flatMap(Self.frames))
   }
 
   /// How the messages of a link contain frames of a CAN bus; nil if they contain none.

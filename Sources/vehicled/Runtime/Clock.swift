@@ -11,6 +11,9 @@ enum Clock {
   /// Microseconds since the Unix epoch.
   static func wall() -> Int64 { read(CLOCK_REALTIME) / 1000 }
 
+  /// The wall time of an event on the monotonic clock, in microseconds since the Unix epoch.
+  static func wall(of time: Instant) -> Int64 { wall() - (monotonic() - time) / .microsecond }
+
   /// The monotonic time of a recent event from its CLOCK_REALTIME in ns; `now` if that is unknown (negative) or not within the last second,
   /// because the wall clock was set.
   static func monotonic(ofWall time: Int64, at now: Instant) -> Instant {
