@@ -69,6 +69,51 @@ import Testing
     #expect(float?.options["encoding"] == .string("float") && float?.options["min"] == nil)
   }
 
+  /// The type and the labels of a signal with these bits, conversion and range, unit and texts.
+  private func labels(_ signal: String, _ texts: String) throws -> [String] {
+    let options = try section(" SG_ A : \(signal) B", "VAL_ 1001 A \(texts) ;")?.options ?? [:]
+    let labels = if case .list(let labels)? = options["labels"] { labels } else { [String]() }
+    return [options["type"]?.text ?? ""] + labels
+  }
+
+  @Test func `a text of a valid number does not make the number absent`() throws {
+    #expect(try labels("0|8@1+ (0.5,0) [0|100] \"km/h\"", "0 \"standstill\" 255 \"SNA\"") == ["float", "255: SNA"])
+    #expect(
+      try labels("0|8@1+ (1,0) [0|100] \"\"", "0 \"off\" 1 \"minimum\" 254 \"error\" 255 \"SNA\"") == ["int", "254: error", "255: SNA"])
+    #expect(try labels("0|8@1+ (1,0) [0|0] \"%\"", "0 \"closed\" 255 \"fully open\"") == ["int"])
+    #expect(try labels("0|5@1+ (1,0) [0|31] \"\"", "0 \"none\" 31 \"SNA\"") == ["int", "31: SNA"])
+    #expect(try labels("0|32@1- (1,0) [0|0] \"V\"", "0 \"off\"") == ["int"])
+    let found = try read(file(" SG_ A : 0|8@1+ (0.5,0) [0|100] \"km/h\" B", "VAL_ 1001 A 0 \"standstill\" 255 \"SNA\" ;"))
+    #expect(found.notes.map(\.message) == ["the texts of valid values are left out: 0: standstill"])
+    let float = try section(" SG_ A : 0|32@1- (1,0) [0|0] \"V\" B", "SIG_VALTYPE_ 1001 A : 1;\nVAL_ 1001 A 0 \"off\" ;")
+    #expect(float?.options["labels"] == nil)
+  }
+
+  @Test func `the texts of the largest numbers are reasons if they say so, also with a range of all bits`() throws {
+    #expect(
+      try labels("0|8@1+ (1,0) [0|255] \"%\"", "253 \"x\" 254 \"Fehler\" 255 \"Signal not available\"")
+        == ["int", "254: Fehler", "255: Signal not available"])
+    #expect(try labels("0|16@1- (0.01,0) [-327.68|327.67] \"V\"", "-32768 \"SNA\" 32767 \"high\"") == ["float", "-32768: SNA"])
+    // Tesla writes the bits of signed numbers.
+    #expect(try labels("0|16@1- (0.00125,0) [-40.9575|40.9575] \"m/s^2\"", "32768 \"SNA\"") == ["float", "-32768: SNA"])
+    // 0.1 × 3 is not exactly 0.3.
+    #expect(try labels("0|8@1+ (0.1,0) [0|0.3] \"V\"", "3 \"invalid\" 4 \"invalid\"") == ["float", "4: invalid"])
+  }
+
+  @Test func `texts of all or most values are the names of an enumeration`() throws {
+    let string = { (signal: String, texts: String) in try labels(signal, texts).first == "string" }
+    #expect(try string("0|3@1+ (1,0) [0|7] \"\"", "0 \"INVALID\" 1 \"P\" 2 \"R\" 3 \"N\" 4 \"D\" 7 \"SNA\""))
+    #expect(try string("0|2@1+ (1,0) [0|3] \"\"", "0 \"off\" 1 \"on\" 2 \"error\" 3 \"not available\""))
+    #expect(try string("0|1@1+ (1,0) [0|1] \"\"", "0 \"valid\" 1 \"invalid\""))
+    #expect(try string("0|2@1+ (1,0) [0|3] \"code\"", "0 \"a\" 1 \"b\" 2 \"c\" 3 \"d\""))
+    #expect(try string("0|4@1+ (1,0) [0|5] \"\"", "1 \"a\" 2 \"b\" 3 \"c\" 15 \"SNA\""))
+    #expect(try string("0|8@1+ (1,0) [0|255] \"\"", "0 \"a\" 1 \"b\" 7 \"c\""))
+    // A range that no author has adapted.
+    #expect(try string("0|3@1+ (1,0) [0|1] \"\"", "0 \"a\" 1 \"b\" 2 \"c\" 3 \"d\""))
+    #expect(try labels("0|1@1+ (1,0) [0|1] \"\"", "1 \"error\"") == ["bool"])
+    #expect(try labels("0|8@1+ (1,0) [300|400] \"\"", "255 \"SNA\"") == ["int", "255: SNA"])
+  }
+
   @Test func `limits that the bits cannot exceed are left out`() throws {
     let limits = { (range: String) in
       let options = try section(" SG_ A : 0|8@1+ (0.5,-10) [\(range)] \"V\" B")?.options

@@ -17,30 +17,22 @@ struct ImportedCANSignal: Sendable, Equatable {
   private let maximum: Double?
   private let cycleTime: Double?
   private let help: String
-
-  private static let maxLabels = 200
+  /// The texts of numbers that are valid values, and therefore not labels.
+  let unusedLabels: [String]
 
   init(_ signal: DBCSignal, of message: DBCMessage, conditions: [CANCondition]) throws(ValueError) {
     guard signal.factor != 0 else { throw ValueError("the factor is 0; correct it") }
-    guard signal.labels.count <= Self.maxLabels else {
-      throw ValueError("more than \(Self.maxLabels) texts for its values; remove its VAL_ statement")
-    }
     identifier = message.identifier.text
     bits = signal.field.text
     self.conditions = conditions.map(\.text)
     (isFloat, factor, offset) = (signal.isFloat, signal.factor, signal.offset)
     let isPlain = factor == 1 && offset == 0 && !isFloat
-    unit = DBCUnits.unit(signal.unit)
-    var texts: [String] = []
-    var seen: Set<Int> = []
-    for (value, label) in signal.labels {
-      let text = visible(label, limit: 64)
-      if !text.isEmpty, seen.insert(value).inserted { texts.append("\(value): \(text)") }
-    }
-    labels = texts
-    // Texts for the smallest values are those of an enumeration; texts for the largest ones only say that there is no value.
-    let isEnumeration = isPlain && unit == nil && (seen.contains(0) || seen.contains(1))
-    if isEnumeration {
+    let unit = DBCUnits.unit(signal.unit)
+    let texts = try DBCLabels(of: signal, hasUnit: unit != nil)
+    self.unit = texts.isEnumeration ? nil : unit
+    labels = texts.used.map { "\($0.value): \($0.text)" }
+    unusedLabels = texts.unused.map { "\($0.value): \($0.text)" }
+    if texts.isEnumeration {
       type = .string
     } else if isPlain, unit == nil, signal.field.length == 1, labels.isEmpty {
       type = .bool

@@ -79,6 +79,10 @@ public struct ImportedCANSignals: ImportResult {
         }
         size += imported.lines.reduce(60) { $0 + $1.utf8.count + 1 }
         guard size <= Self.maxResultSize else { throw ValueError("the file would be too long for the configuration; split it in two") }
+        if !imported.unusedLabels.isEmpty {
+          let texts = visible(imported.unusedLabels.prefix(3).joined(separator: ", "), limit: 100)
+          remarks.note(place, "the texts of valid values are left out: \(texts)")
+        }
         names.insert(imported.name)
         signals.append(imported)
       } catch {
