@@ -187,6 +187,22 @@ import Testing
     #expect(!ImportedCANSignals.isDBC(Array("Name,ShortName,ModeAndPID".utf8)))
   }
 
+  @Test func `texts in Windows-1252 are decoded`() throws {
+    let text = Array(file(" SG_ A : 0|8@1+ (1,0) [0|0] \"?\" B", "CM_ SG_ 1001 A \"? ? ? ?\";").utf8)
+    var replacements: [UInt8] = [0x80, 0x80, 0x93, 0x99, 0x81]
+    let bytes = text.map { $0 == UInt8(ascii: "?") ? replacements.removeFirst() : $0 }
+    let options = try ImportedCANSignals(bytes).signals.first?.section.options
+    #expect(options?["unit"] == .string("€") && options?["help"] == .string("€ “ ™ \u{FFFD}"))
+  }
+
+  @Test(arguments: ["\r", "\r\n", "\n"]) func `lines can end with CR, CR LF or LF`(_ end: String) throws {
+    let text = file("// a comment\n SG_ A : 0|8@1+ (1,0) [0|0] \"\" B", "CM_ SG_ 1001 A \"two\nlines\";\nrubbish here")
+    let found = try read(text.replacing("\n", with: end))
+    #expect(found.signals.map(\.name) == ["a"] && found.signals[0].section.options["help"] == .string("two lines"))
+    #expect(found.skipped.map(\.place) == ["line 13"], "\(found.skipped)")
+    #expect(ImportedCANSignals.isDBC(Array(text.replacing("\n", with: end).utf8)))
+  }
+
   @Test func `hostile files end with an error, not with the memory`() throws {
     #expect(throws: ValueError.self) { try ImportedCANSignals([UInt8](repeating: 0x20, count: ImportedSignals.maxFileSize + 1)) }
     let quotes = try read(Self.start + String(repeating: "\\\"\n", count: 5000))

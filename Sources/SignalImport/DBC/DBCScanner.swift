@@ -36,10 +36,23 @@ struct DBCScanner {
   /// The maximum length of a quoted text, in bytes.
   private static let maxTextLength = 1 << 16
 
-  /// Texts that are not UTF-8 are Latin-1, which older tools write.
+  /// Texts that are not UTF-8 are Windows-1252, as most tools write them.
   init(_ bytes: [UInt8]) {
-    self.bytes = bytes
+    self.bytes = Self.withLineFeeds(bytes)
     isUTF8 = String(validating: bytes, as: UTF8.self) != nil
+  }
+
+  /// The bytes with lines that end with a line feed, instead of CR LF, or of CR as in files of old Macs.
+  private static func withLineFeeds(_ bytes: [UInt8]) -> [UInt8] {
+    guard bytes.contains(carriageReturn) else { return bytes }
+    var result: [UInt8] = []
+    result.reserveCapacity(bytes.count)
+    var previous: UInt8 = 0
+    for byte in bytes {
+      if byte != lineFeed || previous != carriageReturn { result.append(byte == carriageReturn ? lineFeed : byte) }
+      previous = byte
+    }
+    return result
   }
 
   /// The next token, or nil at the end of the file. After an error, the rest of the line is skipped.
@@ -148,7 +161,16 @@ struct DBCScanner {
   private func string(_ bytes: ArraySlice<UInt8>) -> String {
     if isUTF8 { return String(decoding: bytes, as: UTF8.self) }
     var text = ""
-    for byte in bytes { text.unicodeScalars.append(Unicode.Scalar(byte)) }
+    for byte in bytes { text.unicodeScalars.append(Windows1252.scalar(byte)) }
     return text
   }
+}
+
+/// Windows-1252: Latin-1 with more characters in place of the control characters from 80 to 9F.
+/// Source: Unicode, MAPPINGS/VENDORS/MICSFT/WINDOWS/CP1252.TXT.
+private enum Windows1252 {
+  /// The characters from 80 on; U+FFFD for the five bytes that have none.
+  private static let extras = Array("€\u{FFFD}‚ƒ„…†‡ˆ‰Š‹Œ\u{FFFD}Ž\u{FFFD}\u{FFFD}‘’“”•–—˜™š›œ\u{FFFD}žŸ".unicodeScalars)
+
+  static func scalar(_ byte: UInt8) -> Unicode.Scalar { (0x80..<0xA0).contains(byte) ? extras[Int(byte - 0x80)] : Unicode.Scalar(byte) }
 }
