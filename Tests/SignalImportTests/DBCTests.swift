@@ -150,6 +150,11 @@ import Testing
       ])
     let loop = try read(file(" SG_ A m0M : 0|4@1+ (1,0) [0|0] \"\" B", "SG_MUL_VAL_ 1001 A A 0-1;"))
     #expect(loop.count == 0 && loop.skipped.first?.message.hasPrefix("its multiplexers select each other") == true)
+    let outside = try read(file(" SG_ Mux M : 0|4@1+ (1,0) [0|0] \"\" B\n SG_ A m16 : 8|8@1+ (1,0) [0|0] \"\" B"))
+    #expect(outside.skipped.map(\.message) == ["its multiplexer Mux has 4 bits and is never 16; correct one of the two"])
+    let wide = try read(
+      file(" SG_ Mux M : 0|4@1+ (1,0) [0|0] \"\" B\n SG_ A m1 : 8|8@1+ (1,0) [0|0] \"\" B", "SG_MUL_VAL_ 1001 A Mux 9-99;"))
+    #expect(wide.signals.last?.section.options["when"] == .list(["0|4@1+: 9-15"]))
     let none = try read(file(" SG_ A m0 : 0|4@1+ (1,0) [0|0] \"\" B"))
     #expect(none.skipped.first?.message == "the message has no multiplexer; mark one with M, or add SG_MUL_VAL_")
   }

@@ -63,6 +63,9 @@ package struct CANBitField: Hashable, Sendable {
     return (Int64(bitPattern: raw) &<< unused) &>> unused
   }
 
+  /// The largest unsigned number that the bits can hold.
+  package var maxRaw: UInt64 { .max >> UInt64(64 - length) }
+
   /// The smallest and the largest number that the bits can hold.
   package var range: ClosedRange<Double> {
     func power(_ bits: Int) -> Double { Double(sign: .plus, exponent: bits, significand: 1) }
@@ -90,6 +93,9 @@ package struct CANCondition: Hashable, Sendable {
       let limits = item.filter { $0 != " " }.split(separator: "-", omittingEmptySubsequences: false).map { UInt64($0) }
       guard (1...2).contains(limits.count), let low = limits[0], let high = limits[limits.count - 1], low <= high else {
         throw ValueError("\"\(visible(String(item), limit: 40))\" is not a value of a multiplexer; \(form)")
+      }
+      guard high <= field.maxRaw else {
+        throw ValueError("\(field.text) has \(field.length) bits and is never \(high); use 0 to \(field.maxRaw), or correct the bits")
       }
       ranges.append(low...high)
     }

@@ -115,7 +115,15 @@ struct DBCMultiplexing {
     var (conditions, current): ([CANCondition], DBCSignal) = ([], signal)
     while let (selector, ranges) = try selection(of: current) {
       guard conditions.count < Self.maxDepth else { throw ValueError("its multiplexers select each other; correct SG_MUL_VAL_") }
-      conditions.append(CANCondition(selector.field, ranges))
+      // The ranges of extended multiplexing can extend beyond what the bits can hold.
+      let limit = selector.field.maxRaw
+      let possible = ranges.filter { $0.lowerBound <= limit }.map { $0.clamped(to: 0...limit) }
+      guard !possible.isEmpty else {
+        let value = ranges.map { "\($0.lowerBound)" }.joined(separator: ", ")
+        let bits = "its multiplexer \(visible(selector.name, limit: 40)) has \(selector.field.length) bits"
+        throw ValueError("\(bits) and is never \(value); correct one of the two")
+      }
+      conditions.append(CANCondition(selector.field, possible))
       current = selector
     }
     return conditions

@@ -122,6 +122,11 @@ import Testing
     (signal(bits: "60|8@1+"), "bits: the bits are not within the 8 bytes of a frame"),
     (signal(bits: "0|8@1+", ["when": .list(["0|8@1+"])]), "when: \"0|8@1+\" is not a condition; write the bits"),
     (signal(bits: "0|8@1+", ["when": .list(["0|8@1+: 5-3"])]), "when: \" 5-3\" is not a value of a multiplexer"),
+    (
+      signal(bits: "0|8@1+", ["when": .list(["0|4@1+: 3, 16"])]),
+      "when: 0|4@1+ has 4 bits and is never 16; use 0 to 15, or correct the bits"
+    ),
+    (signal(bits: "0|8@1+", ["when": .list(["0|64@1-: 3", "0|4@1+: 3-20"])]), "when: 0|4@1+ has 4 bits and is never 20"),
     (signal(bits: "0|8@1+", ["encoding": .string("float")]), "encoding: a float has 32 or 64 bits, not 8"),
     (signal(bits: "0|8@1+", ["factor": .float(0)]), "factor: the factor must not be 0"),
     (signal(bits: "0|8@1+", ["type": .string("int"), "factor": .float(0.5)]), "factor: the result is not a whole number"),
