@@ -30,7 +30,7 @@ package struct CANValueReader: Sendable {
   enum Form: Sendable {
     case bool
     case string
-    /// raw × factor + offset, if no step exceeds 64 bits.
+    /// raw × factor + offset, if that fits into 64 bits.
     case int(factor: Int, offset: Int)
     /// (raw × factor + offset) ÷ divisor. The divisor is a power of ten, so that 3 × 0.1 is 0.3.
     case float(factor: Double, offset: Double, divisor: Double)
@@ -38,6 +38,7 @@ package struct CANValueReader: Sendable {
 
   static let outOfRange = "outside the configured range"
   static let noNumber = "not a number"
+  static let tooLarge = "too large for type int"
   /// The labels of booleans.
   static let (on, off) = ("on", "off")
 
@@ -68,18 +69,18 @@ package struct CANValueReader: Sendable {
 
   /// The value of these bits, or why there is none.
   package func content(_ bits: Bits) -> Reading.Content {
-    let label = labels.isEmpty ? nil : labels[field.signed(raw: bits.raw)]
+    let label = labels.isEmpty ? nil : Int64(exactly: field.integer(bits.raw)).flatMap { labels[$0] }
     switch (form, label) {
     case (.bool, nil) where labels.isEmpty: return .value(.bool(bits.raw != 0))
     case (.bool, let label?): return .value(.bool(label == Self.on))
     case (.string, let label?): return .value(.string(label))
-    case (.bool, nil), (.string, nil): return .absent("no label for \(field.signed(raw: bits.raw))")
+    case (.bool, nil), (.string, nil): return .absent("no label for \(field.integer(bits.raw))")
     case (.int, let label?), (.float, let label?): return .absent(label)
     case (.int(let factor, let offset), nil):
-      let (product, overflows) = field.signed(raw: bits.raw).multipliedReportingOverflow(by: Int64(factor))
-      let (sum, overflowsToo) = product.addingReportingOverflow(Int64(offset))
-      guard !overflows, !overflowsToo, range?.contains(Double(sum)) ?? true else { return .absent(Self.outOfRange) }
-      return .value(.int(Int(sum)))
+      let number = field.integer(bits.raw) * Int128(factor) + Int128(offset)
+      guard range?.contains(Double(number)) ?? true else { return .absent(Self.outOfRange) }
+      guard let value = Int(exactly: number) else { return .absent(Self.tooLarge) }
+      return .value(.int(value))
     case (.float(let factor, let offset, let divisor), nil):
       let product = multiplier.map { number(bits.raw) * $0.number(bits.second) } ?? number(bits.raw)
       var value = (product * factor + offset) / divisor
@@ -97,8 +98,8 @@ package struct CANValueReader: Sendable {
 }
 
 extension CANBitField {
-  /// The number in these bits. Unsigned numbers of 64 bits above 2^63 have the number with the same bits.
-  fileprivate func signed(raw: UInt64) -> Int64 { isSigned ? signed(raw) : Int64(bitPattern: raw) }
+  /// The number in these bits.
+  fileprivate func integer(_ raw: UInt64) -> Int128 { isSigned ? Int128(signed(raw)) : Int128(raw) }
 }
 
 extension CANValueReader.Form {

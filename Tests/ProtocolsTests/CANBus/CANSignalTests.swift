@@ -78,6 +78,18 @@ import Testing
     #expect(try content([1], "0|1@1+", ["type": .string("bool")]) == .value(.bool(true)))
   }
 
+  @Test func `unsigned numbers of 64 bits are never negative`() throws {
+    let bytes: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]
+    let int: [String: Value] = ["type": .string("int")]
+    #expect(try content(bytes, "0|64@1+", int) == .absent("too large for type int"))
+    #expect(try content(bytes, "0|64@1-", int) == .value(.int(-1)))
+    #expect(try content([0, 0, 0, 0, 0, 0, 0, 0x80], "0|64@1+", int.merging(["offset": .float(-8)]) { $1 }) == .value(.int(.max - 7)))
+    #expect(try content(bytes, "0|64@1+", int.merging(["max": .float(100)]) { $1 }) == .absent("outside the configured range"))
+    #expect(try content(bytes, "0|64@1+", int.merging(["labels": .list(["-1: none"])]) { $1 }) == .absent("too large for type int"))
+    let string: [String: Value] = ["type": .string("string"), "labels": .list(["0: a"])]
+    #expect(try content(bytes, "0|64@1+", string) == .absent("no label for 18446744073709551615"))
+  }
+
   @Test func `numbers of IEEE 754 are read`() throws {
     let half = Float(-0.5).bitPattern
     let bytes = [UInt8](withUnsafeBytes(of: half.littleEndian) { Array($0) })
