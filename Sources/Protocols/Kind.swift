@@ -90,14 +90,20 @@ public struct Option: Sendable {
   public var defaultValue: Value?
   /// The properties or the device that the value refers to, which must exist; or nil if the value is not a reference.
   public var reference: Reference?
+  /// Whether the value is a setting of the link, which must be the same for all devices on it.
+  public var describesLink: Bool
   public var help: String
 
   /// Declares a key. An optional key without a default is absent from `Setup.options`.
-  public init(_ name: String, _ rule: ValueRule, default defaultValue: Value? = nil, reference: Reference? = nil, help: String) {
+  public init(
+    _ name: String, _ rule: ValueRule, default defaultValue: Value? = nil, reference: Reference? = nil, describesLink: Bool = false,
+    help: String
+  ) {
     self.name = name
     self.rule = rule
     self.defaultValue = defaultValue
     self.reference = reference
+    self.describesLink = describesLink
     self.help = help
   }
 }

@@ -201,7 +201,7 @@ func problems(_ text: String) throws -> [String] {
     ("[control.x]", "1:10: unknown section \"x\"; remove it"),
     (
       "[device.a]\nkind = \"still\"\nlink = \"serial:/dev/x\"\n[device.b]\nkind = \"still\"\nlink = \"serial:/dev/x?baud=9600\"",
-      "6:8: link: device a already uses this link; give each device its own"
+      "6:8: link: devices a and b have the same link; give each device its own"
     ),
     ("\"a\\nb\\u001b\" = 1", "1:1: unknown key \"a\\nb\\u{1b}\""),
   ])

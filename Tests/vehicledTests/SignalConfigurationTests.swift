@@ -220,4 +220,23 @@ import Testing
     }
     #expect(read > 100)
   }
+
+  @Test func `devices on the same CAN adapter, or with different bit rates on one interface, are reported`() throws {
+    func device(_ name: String, _ link: String, _ rest: String = "", kind: String = "can") -> String {
+      "[device.\(name)]\nkind = \"\(kind)\"\nlink = \"\(link)\"\n\(rest)\n"
+    }
+    let both = "devices a and b have the same link; give each device its own, or use a can: link, which devices can share"
+    #expect(
+      try problems([:], in: device("a", "slcan:tcp:h:1") + device("b", "slcan:tcp:H:1", kind: "obd")) == ["v.toml:7:8: link: \(both)"])
+    let serial = device("a", "slcan:serial:/dev/ttyACM0") + device("b", "slcan:serial:/dev/ttyACM0?baud=9600")
+    #expect(try problems([:], in: serial) == ["v.toml:7:8: link: \(both)"])
+    #expect(try problems([:], in: device("a", "slcan:tcp:h:1") + device("b", "slcan:tcp:h:2")) == [])
+    let (slow, fast) = ("bit-rate = 250000", "bit-rate = 500000")
+    #expect(
+      try problems([:], in: device("a", "can:can0", slow) + device("b", "can:can0", fast, kind: "obd")) == [
+        "v.toml:8:12: bit-rate: devices a and b share can:can0, with 250000 and 500000; set the same value in both"
+      ])
+    #expect(try problems([:], in: device("a", "can:can0", slow) + device("b", "can:can0", slow) + device("c", "can:can0")) == [])
+    #expect(try problems([:], in: device("a", "can:can0", slow) + device("b", "can:can1", fast)) == [])
+  }
 }

@@ -37,7 +37,7 @@ extension Kind {
         "allow-raw", ValueRule(.bool), default: .bool(false),
         help: "Allow requests that are not read-only, which can change the state of the vehicle"),
       Option(
-        bitRate, ValueRule(.int, unit: "bit/s", range: 10_000...1_000_000),
+        bitRate, ValueRule(.int, unit: "bit/s", range: 10_000...1_000_000), describesLink: true,
         help: "Bit rate that a slcan adapter sets when its channel is opened, 500000 in most cars; for can: links, that of the interface"),
       Option(
         maxBusLoad, ValueRule(.int, unit: "%", range: 0...100), default: .int(30),

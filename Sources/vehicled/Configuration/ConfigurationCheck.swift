@@ -17,6 +17,8 @@ struct ConfigurationCheck: TableCheck {
   var reported: Set<String> = []
   /// The device that uses each exclusive link.
   private var linkOwners: [String: String] = [:]
+  /// The settings of each link that several devices can use, by link and key, with the first device that has them.
+  private var linkSettings: [String: (device: String, value: Value)] = [:]
   /// The properties of each device whose protocol state machine could be created.
   private var properties: [String: [String]] = [:]
   /// The access lists of each device that sets any.
@@ -112,11 +114,12 @@ struct ConfigurationCheck: TableCheck {
       if let port = url.exclusiveID, let owner = linkOwners.updateValue(entry.key, forKey: port) {
         report(
           table[role.key]?.value.location ?? entry.value.location,
-          "\(role.key): device \(owner) already uses this link; give each device its own"
+          "\(role.key): devices \(owner) and \(printable(entry.key, limit: 32)) have the same link; \(Self.remedy(forShared: url))"
         )
       }
     }
     for option in kind.options { device.options[option.name] = value(option.name, of: kind.options, in: table) ?? option.defaultValue }
+    for option in kind.options where option.describesLink { check(option, of: device, in: table) }
     for secret in kind.secrets { device.secrets[secret.name] = self.secret(secret, in: table) }
     let setup = device.setup
     let rejected = sections.filter { section, named in !check(named, section, setup) }
@@ -127,6 +130,25 @@ struct ConfigurationCheck: TableCheck {
       report(error, in: table, at: entry.value.location)
     }
     return device
+  }
+
+  private static func remedy(forShared url: LinkURL) -> String {
+    let remedy = "give each device its own"
+    return url.scheme == "slcan" ? "\(remedy), or use a can: link, which devices can share" : remedy
+  }
+
+  /// Reports a setting of a link that is not the same as in an earlier device on the same link.
+  private mutating func check(_ option: Option, of device: Configuration.Device, in table: TOML.Table) {
+    guard let entry = table[option.name], let value = device.options[option.name] else { return }
+    for url in device.links.values.map({ "\($0)" }) {
+      let earlier = linkSettings["\(url) \(option.name)"] ?? (device.name, value)
+      linkSettings["\(url) \(option.name)"] = earlier
+      guard earlier.value != value else { continue }
+      report(
+        entry.value.location,
+        "\(option.name): devices \(earlier.device) and \(device.name) share \(url), with \(earlier.value.text) and \(value.text); "
+          + "set the same value in both")
+    }
   }
 
   private mutating func secret(_ secret: Secret, in table: TOML.Table) -> SecretBytes? {

@@ -82,11 +82,13 @@ extension LinkURL {
     }
   }
 
-  /// An identifier of the serial port or BLE peer, which only one device can use, or nil if several devices can use this link.
+  /// An identifier of the serial port, BLE peer or CAN adapter, which only one device can use, or nil if several devices can use this link.
   var exclusiveID: String? {
     switch self {
     case .serial(let path, _): "serial:\(path)"
     case .ble(let target) where target.match != .auto: "ble:\(target.match) at \(target.adapter)"
+    // The adapter has one channel, which each device would open and close.
+    case .slcan(over: .tcp(let host, let port)): "tcp:\(host.lowercased()):\(port)"
     case .slcan(let carrier): carrier.exclusiveID
     case .ble, .tcp, .can, .listening, .replay: nil
     }
