@@ -82,6 +82,31 @@ extension EndToEnd {
       for socket in [descriptor, own] where socket >= 0 { close(socket) }
     }
 
+    @Test func `the doctor names the reason once why a link is down`() throws {
+      let rig = try Rig()
+      // Accepts connections, and sends nothing.
+      let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+      defer { close(listener) }
+      var address = sockaddr_in(
+        sin_family: sa_family_t(AF_INET), sin_port: 0, sin_addr: in_addr(s_addr: in_addr_t(0x7F00_0001).bigEndian),
+        sin_zero: (0, 0, 0, 0, 0, 0, 0, 0))
+      var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+      let isBound = withUnsafeMutablePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          bind(listener, $0, length) == 0 && listen(listener, 16) == 0 && getsockname(listener, $0, &length) == 0
+        }
+      }
+      #expect(isBound)
+      try rig.write("[device.car]\nkind = \"obd\"\nlink = \"slcan:tcp:127.0.0.1:\(UInt16(bigEndian: address.sin_port))\"\n")
+      _ = try rig.daemon()
+      let line = { rig.vehiclectl("doctor").output.split(separator: "\n").first { $0.contains("car slcan:") }.map(String.init) ?? "" }
+      #expect(
+        wait { line().contains(": down: the CAN adapter does not respond; check its power, its baud rate, and that it speaks slcan") })
+      #expect(
+        wait { line().hasSuffix(": down: the CAN adapter does not respond; check its power, its baud rate, and that it speaks slcan") },
+        "\(line())")
+    }
+
     @Test func `a wrong bit rate is a fault with a remedy`() throws {
       let rig = try Rig()
       let program = try rig.start("vehiclesim", ["obd", "--on", "slcan:tcp:127.0.0.1:0"])

@@ -216,10 +216,13 @@ import Varlink
           if case .serial(let path, _) = port.url.transport, fault == nil, let problem = problem(ofPort: path) {
             return Contract.Finding(subject, "failed", "\(link.state): \(problem.text)", problem.remedy)
           }
-          // The fault comes first, because it matters more than the state of the link.
-          let cause = fault.map { "\($0); " } ?? ""
+          // If the device itself closed the link, the fault is the reason, and contains the remedy.
+          let isReason = fault != nil && fault == link.reason
+          // Any other fault comes first, because it matters more than the state of the link.
+          let cause = isReason ? "" : fault.map { "\($0); " } ?? ""
           return Contract.Finding(
-            subject, "failed", "\(cause)\(link.state)\(link.reason.map { ": \($0)" } ?? "")", port.role.remedy ?? Self.remedy(port.url))
+            subject, "failed", "\(cause)\(link.state)\(link.reason.map { ": \($0)" } ?? "")",
+            isReason ? nil : port.role.remedy ?? Self.remedy(port.url))
         }
         // A vehicle that is not in use does not respond, which is no failure.
         if let fault, !Contract.Device.isNotInUse(state: state.status, fault: fault) {
