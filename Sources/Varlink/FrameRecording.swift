@@ -15,8 +15,7 @@ extension Recording {
     let all = text.split(whereSeparator: isLineEnd)
     for (number, line) in all.enumerated() {
       guard let parsed = CandumpLine(line) else {
-        let isCANFD = line.contains([0x23, 0x23])
-        if isCANFD || number == all.count - 1 && text.last != lineFeed { continue }
+        if CandumpLine.isCANFD(line) || number == all.count - 1 && text.last != lineFeed { continue }
         throw ValueError("line \(number + 1): not a line of candump -L, such as (1436509052.249713) can0 7E0#0322010100000000")
       }
       first = first ?? parsed.time

@@ -32,7 +32,9 @@ struct BusSimulation: Simulation {
   @Option(help: ArgumentHelp("Send the messages of a vehicle; see above.", valueName: "name"))
   var car: BusCar?
 
-  @Option(help: ArgumentHelp("Send the received frames of this log of can-utils (candump -L), at its pace.", valueName: "file"))
+  @Option(
+    help: ArgumentHelp(
+      "Send the received frames of this log of can-utils (candump -L), at its pace, except those of CAN FD.", valueName: "file"))
   var log: String?
 
   @Flag(help: "Send the frames once; otherwise they are repeated.")
@@ -76,9 +78,13 @@ struct BusSimulation: Simulation {
     do throws(FileError) { bytes = try Files.contents(of: path, limit: Self.maxLogSize) } catch {
       throw SimulatorError("cannot read \(path)", errno: error.code)
     }
-    do throws(ValueError) { return try BusTraffic(log: bytes, repeats: !once) } catch {
+    var skipped = 0
+    let traffic: BusTraffic
+    do throws(ValueError) { traffic = try BusTraffic(log: bytes, repeats: !once, skipped: &skipped) } catch {
       throw SimulatorError("cannot use \(path): \(error.description)")
     }
+    if skipped > 0 { Console.writeError("\(path): \(skipped) frames of CAN FD are skipped: slcan has only classical CAN") }
+    return traffic
   }
 }
 

@@ -45,6 +45,20 @@ extension EndToEnd {
       #expect(rig.vehiclectl("status", "tesla").output.contains("listening"))
     }
 
+    @Test func `frames of CAN FD in a log are skipped, and counted`() throws {
+      let rig = try Rig()
+      let log = "\(rig.directory)/fd.log"
+      try rig.write("(1.000000) can0 123##1AABB\n(1.010000) can0 0C9#0011\n(1.020000) can0 12345678##0\n", to: log)
+      let program = try rig.start("vehiclesim", ["can", "--on", "slcan:tcp:127.0.0.1:0", "--log", log])
+      try #require(wait { program.stdout.contains("\n") }, "\(program.stderr)")
+      #expect(
+        wait { program.stderr == "vehiclesim: \(log): 2 frames of CAN FD are skipped: slcan has only classical CAN\n" }, "\(program.stderr)"
+      )
+      try rig.write("(1.000000) can0 123##1AABB\n", to: log)
+      let other = try rig.start("vehiclesim", ["can", "--on", "slcan:tcp:127.0.0.1:0", "--log", log])
+      #expect(other.status(within: 10) == 1 && other.stderr.contains("the log has no received frames of classical CAN"), "\(other.stderr)")
+    }
+
     @Test func `a silent bus is diagnosed`() throws {
       let rig = try Rig()
       try bus(rig, "--fault", "no-traffic")

@@ -125,12 +125,17 @@ public struct BusListener: Machine {
 }
 
 extension BusTraffic {
-  /// The received frames of a log of can-utils (candump -L); throws with the number of an invalid line.
-  public init(log: [UInt8], repeats: Bool) throws(ValueError) {
+  /// The received frames of a log of can-utils (candump -L); throws with the number of an invalid line. `skipped`: the number of frames of
+  /// CAN FD, which slcan does not have.
+  public init(log: [UInt8], repeats: Bool, skipped: inout Int) throws(ValueError) {
     var frames: [(time: Nanoseconds, frame: CANFrame)] = []
     var first: Int64?
     for (number, line) in log.split(whereSeparator: isLineEnd).enumerated() {
       guard let parsed = CandumpLine(line) else {
+        if CandumpLine.isCANFD(line) {
+          skipped += 1
+          continue
+        }
         throw ValueError("line \(number + 1): not a line of candump -L, such as (1436509052.249713) can0 7E0#0322010100000000")
       }
       first = first ?? parsed.time
@@ -138,7 +143,7 @@ extension BusTraffic {
       let time = max((parsed.time - (first ?? 0)) * .microsecond, frames.last?.time ?? 0)
       if !parsed.isSent { frames.append((time, parsed.frame)) }
     }
-    guard let last = frames.last else { throw ValueError("the log has no received frames") }
+    guard let last = frames.last else { throw ValueError("the log has no received frames of classical CAN") }
     self.init(frames, period: repeats ? last.time + 10 * .millisecond : nil)
   }
 }

@@ -40,6 +40,9 @@ package struct CandumpLine: Equatable, Sendable {
     self.init(time: time, interface: String(decoding: fields[1], as: UTF8.self), frame, isSent: isSent)
   }
 
+  /// Whether a line contains a frame of CAN FD: `123##1AABB`.
+  package static func isCANFD(_ line: some Collection<UInt8>) -> Bool { line.contains([UInt8(ascii: "#"), UInt8(ascii: "#")]) }
+
   /// The time in parentheses: seconds, a dot, and six digits.
   private static func time(_ field: ArraySlice<UInt8>) -> Int64? {
     guard field.count > 2, field.first == UInt8(ascii: "("), field.last == UInt8(ascii: ")") else { return nil }
