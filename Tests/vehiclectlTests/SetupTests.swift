@@ -40,7 +40,13 @@ import Varlink
     let board = try section(vesc, "longboard")
     #expect(board[0] == "[device.board]" && board[2].hasSuffix("304-if00?baud=115200\"") && board[3] == "protocol = \"vesc\"")
     let adapter = try Candidate(url: "slcan:tcp:192.168.80.1:3333")
-    #expect(try section(adapter, "obd") == ["[device.car]", "kind = \"obd\"", "link = \"slcan:tcp:192.168.80.1:3333\""])
+    #expect(
+      try section(adapter, "obd") == ["[device.car]", "kind = \"obd\"", "link = \"slcan:tcp:192.168.80.1:3333\"", "bit-rate = 500000"])
+    let canable = Candidate(transport: "serial", address: "/dev/ttyACM0", name: "usb-Protofusion_Labs_CANable_1205_http:__a-if00")
+    #expect(canable.transport == "slcan" && canable.kind == nil)
+    let link = "slcan:serial:/dev/serial/by-id/usb-Protofusion_Labs_CANable_1205_http:__a-if00"
+    #expect(try section(canable, "can")[2] == "link = \"\(link)\"" && LinkText.leads(link, to: canable))
+    #expect(!LinkText.leads("slcan:serial:/dev/ttyACM7", to: canable) && !LinkText.leads("slcan:tcp:h:1", to: canable))
     let torq = Candidate(transport: "ble", address: "AA:BB:CC:00:11:22", name: "HMSoft", kind: "longboard")
     #expect(try section(torq, "longboard").suffix(2) == ["link = \"ble:HMSoft\"", "protocol = \"elcomm\""])
     let mirror = Candidate(transport: "ble", address: "AA:BB:CC:00:11:22", name: "ESP32-BLE-Server", kind: "mirror")
@@ -58,6 +64,7 @@ import Varlink
     let tesla = DeviceSection(adapter, kind, name: "tesla", ["vehicle": "tesla-model-3"])
     #expect(tesla.lines.last == "vehicle = \"tesla-model-3\"")
     let rate = kind.questions[1]
+    #expect(SetupKind["obd"]?.questions.map(\.key) == ["bit-rate"])
     #expect(!rate.isAsked(for: adapter, ["vehicle": "tesla-model-3"]) && !rate.isAsked(for: interface, ["vehicle": "none"]))
     #expect(rate.problem(with: "500k") == "\"500k\" is not a whole number above 0" && rate.problem(with: "250000") == nil)
   }

@@ -25,6 +25,8 @@ struct Candidate: Equatable {
   init(transport: String, address: String, name: String? = nil, rssi: Int? = nil, kind: String? = nil) {
     (self.transport, self.address, self.name, self.rssi) = (transport, address, name, rssi)
     switch transport {
+    case "serial" where name.map(SetupKind.isCANAdapter) ?? false:
+      (self.transport, self.address, self.kind) = ("slcan", "serial:\(portPath)", kind)
     case "serial": self.kind = kind ?? name.flatMap(SetupKind.kind(ofPort:))
     case "tcp": self.kind = kind ?? (address.hasSuffix(":2947") ? "position" : nil)  // the port of gpsd
     default: self.kind = kind
@@ -69,6 +71,7 @@ struct Candidate: Equatable {
       switch transport {
       case "ble": Cell(name ?? "-")
       case "serial": Cell(name ?? "serial port")
+      case "slcan": Cell(name ?? "CAN adapter")
       case "can": Cell("CAN interface")
       default: Cell("network address")
       }
@@ -97,7 +100,7 @@ extension [Candidate] {
       return candidate
     }
     let rank = { (candidate: Candidate) in
-      candidate.kind == "position" ? 1 : candidate.kind != nil ? 0 : ["serial", "can"].contains(candidate.transport) ? 2 : 3
+      candidate.kind == "position" ? 1 : candidate.kind != nil ? 0 : ["serial", "slcan", "can"].contains(candidate.transport) ? 2 : 3
     }
     return shown.enumerated().sorted { first, second in
       let (left, right) = (first.element, second.element)

@@ -62,6 +62,7 @@ enum LinkText {
     case "ble":
       return body.uppercased() == candidate.address.uppercased() || matches(body, candidate.name ?? "")
     case "serial": return file(body) == file(candidate.address)
+    case "slcan" where body.hasPrefix("serial:"): return file(String(body.dropFirst(7))) == file(String(candidate.address.dropFirst(7)))
     default: return host(body) == host(candidate.address)
     }
   }

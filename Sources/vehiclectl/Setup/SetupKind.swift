@@ -49,7 +49,7 @@ struct SetupKind: Sendable {
   var questions: [Question] = []
 
   static let all = [
-    SetupKind(name: "obd", schemes: ["serial", "tcp", "ble", "slcan", "can"], deviceName: "car"),
+    SetupKind(name: "obd", schemes: ["serial", "tcp", "ble", "slcan", "can"], deviceName: "car", questions: [bitRate()]),
     SetupKind(
       name: "longboard", schemes: ["serial", "tcp", "ble"], deviceName: "board",
       questions: [
@@ -80,11 +80,15 @@ struct SetupKind: Sendable {
         Question(
           key: "vehicle", text: "vehicle to listen to (none: signals of a DBC file)", choices: CANProfile.all.map(\.name) + [noVehicle],
           omission: noVehicle, fallback: { _ in noVehicle }),
-        Question(
-          key: "bit-rate", text: "bit rate of the bus in bit/s", isNumber: true, schemes: ["slcan"], fallback: { _ in "500000" },
-          isNeeded: { $0["vehicle"] == noVehicle }),
+        bitRate { $0["vehicle"] == noVehicle },
       ]),
   ]
+
+  private static func bitRate(isNeeded: @escaping @Sendable ([String: String]) -> Bool = { _ in true }) -> Question {
+    Question(
+      key: "bit-rate", text: "bit rate of the bus in bit/s", isNumber: true, schemes: ["slcan"], fallback: { _ in "500000" },
+      isNeeded: isNeeded)
+  }
 
   static subscript(_ name: String) -> SetupKind? { all.first { $0.name == name } }
 
@@ -100,6 +104,14 @@ struct SetupKind: Sendable {
     let name = name.uppercased()
     if ["SCANTOOL", "OBDLINK", "ELM327"].contains(where: name.contains) { return "obd" }
     return Candidate.namesOfVESC.contains(where: name.contains) ? "longboard" : nil
+  }
+}
+
+extension SetupKind {
+  /// Whether a USB serial port with this name in /dev/serial/by-id is an adapter that speaks slcan. Source: the USB strings of their firmware.
+  static func isCANAdapter(_ name: String) -> Bool {
+    let name = name.uppercased()
+    return ["CANABLE", "CANTACT", "CANUSB", "USBTIN", "SLCAN"].contains(where: name.contains)
   }
 }
 
