@@ -126,8 +126,10 @@ sanitize: setup .build/tsan-mutex.o ## run all tests under AddressSanitizer, the
 soak: setup-soak build ## run all services and every kind in simulation with faults and many clients, for SOAK_SECONDS=3600
 	@.venv/bin/python Tests/Soak/soak.py --seconds $(SOAK_SECONDS) --bin $(linked)/bin
 
-demo: setup-build build ## watch a simulated car, polled at 20 Hz; with WEB=1 in a browser
-	@Tests/Demo/demo.sh $(linked)/bin
+# Optimisation would take longer than all else.
+demo: setup-build ## watch a simulated car, polled at 20 Hz; with WEB=1 in a browser
+	VEHICLED_DEMO=$(if $(WEB),web,terminal) swift build
+	@Tests/Demo/demo.sh .build/debug
 
 bench: setup-bench build ## measure the release build against the minimum that the hardware allows (BENCH="web page" names benchmarks)
 	python3 Tests/Bench/bench.py $(BENCH)

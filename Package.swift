@@ -4,7 +4,8 @@
 // daemon), Observations (the daemon's values as such a program receives them), ConfigurationFiles (TOML), OpenMetrics, and the programs
 // vehicled, vehicled-history, vehicled-mqtt, vehicled-web, vehiclectl and vehiclesim. See ARCHITECTURE.md. The plugin VehicleTables makes
 // tables of the data files of Protocols. With VEHICLED_PROTOCOLS_ONLY set, the package is only the targets that need no packages, and
-// their tests: the quick loop of `make protocols`.
+// their tests: the quick loop of `make protocols`. With VEHICLED_DEMO set, it is only the programs of `make demo` and what they
+// need; with the value web, also the web server.
 import PackageDescription
 
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
@@ -180,4 +181,11 @@ if Context.environment["VEHICLED_PROTOCOLS_ONLY"] != nil {
   package.products = []
   package.dependencies = []
   package.targets.removeAll { !needed.contains($0.name) }
+}
+
+if let demo = Context.environment["VEHICLED_DEMO"] {
+  let web = demo == "web" ? [] : ["vehicled-web"]
+  let others = web + ["vehicled-history", "vehicled-mqtt", "Observations", "HistoryStore", "SQLite", "Trips"]
+  package.products.removeAll { others.contains($0.name) }
+  package.targets.removeAll { others.contains($0.name) || $0.type == .test || $0.path?.hasPrefix("Tests") ?? false }
 }

@@ -88,5 +88,6 @@ then run, in two terminals:
     $programs/vehiclectl --socket /tmp/car.socket watch
 
 To see the simulated car in a browser, run make demo WEB=1.
-To install vehicled, run sudo make install, and write the same four lines to /etc/vehicled/vehicled.toml.
+These programs are not optimised. To install vehicled, run make && sudo make install, and write the same four lines to
+/etc/vehicled/vehicled.toml.
 END
