@@ -1,5 +1,6 @@
 // Converts the replies of Watch to observations: each value once, with its time on the boot clock. It stores the latest observation of
-// each property, because a snapshot repeats values. No I/O.
+// each property, because a snapshot repeats values, and because a value that is not confirmed within its lifetime has to end. The daemon
+// reports this end (`stale`), but while the reader, the daemon or the computer stands still, reports are merged or late. No I/O.
 
 import Protocols
 import Varlink
@@ -8,6 +9,10 @@ public struct WatchIntake {
   /// The largest difference between the measurement times computed from `time` and from `age` that transport delay can account for, in
   /// µs.
   private static let tolerance: Int64 = 1_000_000
+  /// The interval in which the daemon sends an unchanged value again, in µs.
+  private static let repeatInterval: Int64 = 1_000_000
+  /// The reason of a value that was not confirmed within its lifetime, as the daemon gives it.
+  private static let stale = Reading.Content.absent("stale")
 
   private struct Latest {
     var time: Int64
@@ -21,11 +26,32 @@ public struct WatchIntake {
     var properties: [String: Latest] = [:]
   }
 
+  /// How much later than its latest observation a value may have been confirmed without a report, in µs.
+  private let confirmationDelay: Int64
   private var devices: [String: KnownDevice] = [:]
+  /// The lifetimes of properties in µs, by device. Those of a known schema without a lifetime are absent.
+  private var lifetimes: [String: [String: Int64]] = [:]
+  /// When the latest reply was read, in µs of the boot.
+  private var lastRead: Int64 = 0
   /// Since when the wall clock has not been set, on the boot clock, as far as this program has seen, and its offset.
   private var wallClock: (steadySince: Int64, offset: Int64)?
 
-  public init() {}
+  /// Creates an intake for a watch with this minimum interval, in ms.
+  public init(minimumInterval: Int = 0) { confirmationDelay = Self.repeatInterval + Int64(minimumInterval) * 1000 }
+
+  /// Learns the lifetimes of values from a reply of Describe. It can be older than the schemas in the replies of Watch, which take
+  /// precedence.
+  public mutating func describe(_ schemas: [Contract.Schema]) {
+    for schema in schemas where lifetimes[schema.device] == nil { learn(schema) }
+  }
+
+  private mutating func learn(_ schema: Contract.Schema) {
+    let known = schema.properties.compactMap { property in
+      // The limit prevents an overflow.
+      property.lifetime.map { (property.name, Int64(min(max($0, 0), 1e9) * 1e6)) }
+    }
+    lifetimes[schema.device] = Dictionary(known) { first, _ in first }
+  }
 
   /// The kind of a device, or nil if the daemon has no device with this name.
   public func kind(of device: String) -> String? { devices[device]?.kind }
@@ -38,30 +64,43 @@ public struct WatchIntake {
   }
 
   /// Discards all state: after a disconnection, every value is new.
-  public mutating func restart() { devices = [:] }
+  public mutating func restart() { (devices, lifetimes) = ([:], [:]) }
 
-  /// The observations in a reply, by device in the order of the reply, and the devices that were removed.
-  public mutating func read(_ result: Contract.Watch.Result, at clock: ClockReading) -> (observations: [Observation], removed: [String]) {
-    var observations: [Observation] = []
-    var removed: [String] = []
-    let isSteady = wallClock.map { (clock.offset &- $0.offset).magnitude <= Self.tolerance } ?? false
-    wallClock = (isSteady ? wallClock?.steadySince ?? clock.boot : clock.boot, clock.offset)
-    for device in result.snapshot ?? [] { add(device, at: clock, to: &observations) }
-    for reading in result.changes ?? [] {
-      if let observation = observe(reading, at: clock) { observations.append(observation) }
+  /// Ends the values whose lifetime had passed without a confirmation when the latest reply was read. No further reply is expected.
+  public mutating func endUnconfirmed() -> [Observation] {
+    var ends: [Observation] = []
+    for (device, known) in devices.sorted(by: { $0.key < $1.key }) {
+      for property in known.properties.keys.sorted() { end(property, of: device, at: lastRead, to: &ends) }
     }
-    for event in result.events ?? [] where event.name == Contract.Event.removed {
-      if devices.removeValue(forKey: event.device) != nil { removed.append(event.device) }
-    }
-    return (observations, removed)
+    return ends
   }
 
-  private mutating func add(_ device: Contract.Device, at clock: ClockReading, to observations: inout [Observation]) {
+  /// The observations in a reply, and the devices that were removed. The ends of unconfirmed values come first, then the observations by
+  /// device in the order of the reply.
+  public mutating func read(_ result: Contract.Watch.Result, at clock: ClockReading) -> (observations: [Observation], removed: [String]) {
+    var (ends, observations): ([Observation], [Observation]) = ([], [])
+    var removed: [String] = []
+    lastRead = clock.boot
+    let isSteady = wallClock.map { (clock.offset &- $0.offset).magnitude <= Self.tolerance } ?? false
+    wallClock = (isSteady ? wallClock?.steadySince ?? clock.boot : clock.boot, clock.offset)
+    for schema in result.schemas ?? [] { learn(schema) }
+    for device in result.snapshot ?? [] { add(device, at: clock, to: &ends, &observations) }
+    for reading in result.changes ?? [] { observe(reading, at: clock, to: &ends, &observations) }
+    for event in result.events ?? [] where event.name == Contract.Event.removed {
+      lifetimes[event.device] = nil
+      if devices.removeValue(forKey: event.device) != nil { removed.append(event.device) }
+    }
+    return (ends + observations, removed)
+  }
+
+  private mutating func add(
+    _ device: Contract.Device, at clock: ClockReading, to ends: inout [Observation], _ observations: inout [Observation]
+  ) {
     devices[device.name, default: KnownDevice(kind: device.kind)].kind = device.kind
     let state = Contract.Reading(device: device.name, property: Observation.state, value: .string(device.state))
     let declared = Set(device.readings.map(\.property))
-    if !declared.contains(Observation.state), let changed = observe(state, at: clock) { observations.append(changed) }
-    for reading in device.readings { if let changed = observe(reading, at: clock) { observations.append(changed) } }
+    if !declared.contains(Observation.state) { observe(state, at: clock, to: &ends, &observations) }
+    for reading in device.readings { observe(reading, at: clock, to: &ends, &observations) }
     // A new schema may lack properties of the old one.
     for (name, latest) in devices[device.name]?.properties ?? [:] where name != Observation.state && !declared.contains(name) {
       devices[device.name]?.properties[name] = nil
@@ -70,18 +109,29 @@ public struct WatchIntake {
     }
   }
 
-  private mutating func observe(_ reading: Contract.Reading, at clock: ClockReading) -> Observation? {
-    let latest = devices[reading.device]?.properties[reading.property]
+  private mutating func observe(
+    _ reading: Contract.Reading, at clock: ClockReading, to ends: inout [Observation], _ observations: inout [Observation]
+  ) {
     let content: Reading.Content = reading.value.map { .value($0) } ?? .absent(reading.reason ?? "unknown")
     var time = time(of: reading, at: clock)
-    if let latest {
+    end(reading.property, of: reading.device, at: time, to: &ends)
+    if let latest = devices[reading.device]?.properties[reading.property] {
       // An equal value is a new sample only if it was measured later.
-      if latest.content == content, reading.value == nil || reading.time == nil || time <= latest.time { return nil }
+      if latest.content == content, reading.value == nil || reading.time == nil || time <= latest.time { return }
       // Times must increase: the value may have been replaced before it arrived, or become absent within the same microsecond.
       if time <= latest.time { time = latest.time + 1 }
     }
     devices[reading.device]?.properties[reading.property] = Latest(time: time, content: content, unit: reading.unit)
-    return Observation(device: reading.device, property: reading.property, unit: reading.unit, time: time, content: content)
+    observations.append(Observation(device: reading.device, property: reading.property, unit: reading.unit, time: time, content: content))
+  }
+
+  /// Ends the value of a property with its lifetime, if the lifetime has passed at `time` (µs of the boot) without a confirmation.
+  private mutating func end(_ property: String, of device: String, at time: Int64, to ends: inout [Observation]) {
+    guard let lifetime = lifetimes[device]?[property], let latest = devices[device]?.properties[property], case .value = latest.content,
+      time > latest.time + lifetime + confirmationDelay
+    else { return }
+    devices[device]?.properties[property] = Latest(time: latest.time + lifetime, content: Self.stale, unit: latest.unit)
+    ends.append(Observation(device: device, property: property, unit: latest.unit, time: latest.time + lifetime, content: Self.stale))
   }
 
   /// The time of a reading on the boot clock. The age is that when it was sent, exact to 1 ms, and wrong by the time for which this program

@@ -9,6 +9,7 @@ import Protocols
 import SQLite
 import ServiceRuntime
 import Trips
+import Varlink
 
 final class HistoryService {
   /// The paths of sockets and directories; the command line can override the configuration.
@@ -22,6 +23,8 @@ final class HistoryService {
 
   /// The longest time between two reads of the daemon's values, which are recorded with the times of their measurement.
   private static let pause: Nanoseconds = 1 * .second
+  /// The time after which the declarations are read again after a failure.
+  private static let describeDelay: Nanoseconds = 5 * .second
 
   private let loop: EventLoop
   private let paths: Paths
@@ -110,7 +113,7 @@ final class HistoryService {
     logger.notice("stopping")
     watch?.close()
     server.close()
-    recorder.interrupt()
+    interrupt()
     periodManager.saveOpen()
     queue.submitAll()
     if !store.wait(seconds: 10) { logger.error("disk does not respond: the latest values may be lost") }
@@ -125,10 +128,7 @@ final class HistoryService {
       let reading = clock.read()
       recorder.daemonResponded(at: reading.boot)
       let (observations, removed) = intake.read(result, at: reading)
-      for observation in observations {
-        guard let kind = intake.kind(of: observation.device) else { continue }
-        if recorder.record(observation, kind: kind) { periodManager.observe(observation) }
-      }
+      record(observations)
       for device in removed {
         recorder.remove(device)
         alerts.discardValues(of: device)
@@ -141,15 +141,42 @@ final class HistoryService {
     }
   }
 
+  private func record(_ observations: [Observation]) {
+    for observation in observations {
+      guard let kind = intake.kind(of: observation.device) else { continue }
+      if recorder.record(observation, kind: kind) { periodManager.observe(observation) }
+    }
+  }
+
+  /// Ends the recording until the next values, which follow a gap.
+  private func interrupt() {
+    record(intake.endUnconfirmed())
+    recorder.interrupt()
+  }
+
   private func connected() {
     failure = nil
     isOutageLogged = false
     logger.notice("connected to \(paths.daemon)")
     Notify.status("recording")
+    describe()
+  }
+
+  /// Asks for the lifetimes of values, which the first snapshot does not contain.
+  private func describe() {
+    DaemonCall(socket: paths.daemon, Contract.Describe.self, .init(), loop: loop) { [weak self] result in
+      guard let self, failure == nil else { return }
+      switch result {
+      case .success(let found): intake.describe(found.schemas)
+      case .failure(let failure):
+        logger.error("cannot read the declarations of the devices: \(failure.message)")
+        OneShot(after: Self.describeDelay, loop: loop) { [weak self] in if self?.failure == nil { self?.describe() } }
+      }
+    }
   }
 
   private func disconnected(_ failure: DaemonFailure) {
-    recorder.interrupt()
+    interrupt()
     intake.restart()
     alerts.discardValues()
     self.failure = failure.message

@@ -151,7 +151,7 @@ final class BridgeService: EventSource {
       case .failure(let failure):
         guard daemonFailure == nil else { return }
         logger.error("cannot read the declarations of the devices: \(failure.message)")
-        _ = OneShot(after: Self.describeDelay, loop: loop) { [weak self] in if self?.daemonFailure == nil { self?.describe() } }
+        OneShot(after: Self.describeDelay, loop: loop) { [weak self] in if self?.daemonFailure == nil { self?.describe() } }
       }
     }
   }
@@ -240,7 +240,7 @@ final class BridgeService: EventSource {
     guard !isBirthPending else { return }
     isBirthPending = true
     let delay = Double.random(in: Self.birthDelay)
-    _ = OneShot(after: Int64(delay * 1e9), loop: loop) { [weak self] in
+    OneShot(after: Int64(delay * 1e9), loop: loop) { [weak self] in
       self?.isBirthPending = false
       if self?.sender?.isConnected == true { self?.publishAll() }
     }
@@ -249,22 +249,5 @@ final class BridgeService: EventSource {
   private func updateStatus() {
     let problem = brokerFailure ?? sender?.problem ?? daemonFailure
     Notify.status(problem ?? "connected to \(configuration.broker.description)")
-  }
-}
-
-/// Runs a closure once.
-private final class OneShot: EventSource {
-  private let body: () -> Void
-
-  init(after delay: Nanoseconds, loop: EventLoop, _ body: @escaping () -> Void) {
-    self.body = body
-    super.init()
-    wake = SystemClock.monotonic + delay
-    loop.add(self)
-  }
-
-  override func timerFired(at now: Instant) {
-    isClosed = true
-    body()
   }
 }

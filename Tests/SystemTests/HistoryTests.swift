@@ -152,6 +152,28 @@ extension EndToEnd {
       #expect(service.end() == 0)
     }
 
+    @Test func `a value ends with its lifetime while the daemon stands still`() throws {
+      let rig = try Rig()
+      let (daemon, _) = try rig.ev()
+      let history = History(rig)
+      _ = try history.start()
+      #expect(try history.drives(metres: 20))
+      daemon.signal(SIGSTOP)
+      usleep(7_000_000)
+      daemon.signal(SIGCONT)
+      // The speed is polled once per second, and valid for 3 s. The time on both sides of the absence is that of the last value before and the first one after the stop.
+      #expect(
+        wait(seconds: 20) {
+          try? history.flush()
+          let samples = (try? history.samples("speed")) ?? []
+          guard let end = samples.firstIndex(where: { $0["reason"] as? String == "stale" }), end > 0,
+            let values = samples[(end + 1)...].first(where: { $0["value"] != nil }), let after = values["time"] as? Int,
+            let before = samples[end - 1]["time"] as? Int, let absent = samples[end]["time"] as? Int
+          else { return false }
+          return samples[end - 1]["value"] != nil && absent - before == 3_000_000 && after - absent > 2_500_000
+        }, "\((try? history.samples("speed")) ?? [])")
+    }
+
     @Test func `deleted values leave the open trip and the current values`() throws {
       let rig = try Rig()
       _ = try rig.ev()

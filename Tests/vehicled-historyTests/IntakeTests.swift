@@ -69,6 +69,83 @@ import Varlink
     #expect(intake.read(Self.changes(Self.reading("speed", .int(9), at: 30, age: 3)), at: set).observations.map(\.time) == [37_000_000])
   }
 
+  // MARK: Lifetimes
+
+  /// A schema with values of this lifetime in seconds.
+  private static func schema(_ lifetime: Double?, _ properties: String...) -> Contract.Schema {
+    let lifetime: Property.Lifetime = lifetime.map { .fresh(Nanoseconds($0 * 1e9)) } ?? .whileUp
+    let properties = properties.map { Property($0, .int, unit: "km/h", lifetime: lifetime, help: "") }
+    return Contract.Schema(device: "ev", kind: "obd", Schema(properties: properties))
+  }
+
+  private static func sample(_ property: String, _ content: Reading.Content, at seconds: Double) -> Observation {
+    Observation(device: "ev", property: property, unit: "km/h", time: Int64(seconds * 1e6), content: content)
+  }
+
+  @Test func `a value ends with its lifetime if the daemon has merged what followed, and what did arrive keeps its time`() {
+    var intake = WatchIntake()
+    _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10), Self.reading("rpm", .int(1), at: 10)]), at: Self.clock(10))
+    intake.describe([Self.schema(2, "speed", "rpm")])
+    // Frozen at 10 s for 17 s: the first reply was in the socket's buffer, the second one is what the daemon has merged.
+    let buffered = intake.read(Self.changes(Self.reading("speed", .int(6), at: 11, age: 0.001)), at: Self.clock(27)).observations
+    #expect(buffered == [Self.sample("speed", .value(.int(6)), at: 11)])
+    let merged = Self.changes(Self.reading("rpm", .int(3), at: 26.75, age: 0.25), Self.reading("speed", .int(8), at: 26.9, age: 0.1))
+    #expect(
+      intake.read(merged, at: Self.clock(27)).observations == [
+        Self.sample("rpm", .absent("stale"), at: 12), Self.sample("speed", .absent("stale"), at: 13),
+        Self.sample("rpm", .value(.int(3)), at: 26.75), Self.sample("speed", .value(.int(8)), at: 26.9),
+      ])
+  }
+
+  @Test func `a daemon or a computer that stood still does not prolong a value`() {
+    var intake = WatchIntake()
+    _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10), Self.reading("rpm", .int(1), at: 10)]), at: Self.clock(10))
+    intake.describe([Self.schema(2, "speed", "rpm")])
+    // Suspended for an hour, in which the wall clock was set back by a year.
+    let clock = ClockReading(boot: 3_610_000_000, wall: 3_610_000_000 + Self.offset - 31_536_000_000_000, isSynchronised: true)
+    let stale = intake.read(Self.changes(Self.reading("speed", nil, reason: "stale")), at: clock).observations
+    #expect(stale == [Self.sample("speed", .absent("stale"), at: 12)])
+    let down = intake.read(Self.changes(Self.reading("rpm", nil, reason: "link down: unplugged")), at: clock).observations
+    #expect(down == [Self.sample("rpm", .absent("stale"), at: 12), Self.sample("rpm", .absent("link down: unplugged"), at: 3610)])
+  }
+
+  @Test func `no value ends that may have been confirmed`() {
+    var intake = WatchIntake()
+    var slow = WatchIntake(minimumInterval: 1000)
+    for time in [0.0, 2.9] {
+      // The daemon repeats an unchanged value once per second, and may wait for the interval of the watch.
+      let reply = Self.snapshot([Self.reading("speed", .int(5), at: time)])
+      #expect(!intake.read(reply, at: Self.clock(time)).observations.contains { $0.content == .absent("stale") })
+      _ = slow.read(reply, at: Self.clock(time))
+      intake.describe([Self.schema(2, "speed")])
+      slow.describe([Self.schema(2, "speed")])
+    }
+    let later = Self.changes(Self.reading("speed", .int(5), at: 6.5))
+    #expect(intake.read(later, at: Self.clock(6.5)).observations.map(\.time) == [4_900_000, 6_500_000])
+    #expect(slow.read(later, at: Self.clock(6.5)).observations.map(\.time) == [6_500_000])
+  }
+
+  @Test func `the schemas of the watch replace those of Describe, and a value without a lifetime does not end`() {
+    var intake = WatchIntake()
+    _ = intake.read(Contract.Watch.Result(sequence: 0, schemas: [Self.schema(nil, "speed")]), at: Self.clock(9))
+    intake.describe([Self.schema(2, "speed")])
+    _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10)]), at: Self.clock(10))
+    #expect(intake.read(Self.changes(Self.reading("speed", .int(6), at: 25)), at: Self.clock(25)).observations.count == 1)
+    _ = intake.read(Contract.Watch.Result(sequence: 2, schemas: [Self.schema(2, "speed")]), at: Self.clock(26))
+    #expect(intake.read(Self.changes(Self.reading("speed", .int(7), at: 30)), at: Self.clock(30)).observations.count == 2)
+  }
+
+  @Test func `a connection that ends after a freeze leaves no value that its last reply did not confirm`() {
+    var intake = WatchIntake()
+    let snapshot = Self.snapshot([Self.reading("speed", .int(5), at: 10, age: 9), Self.reading("rpm", .int(1), at: 18.5, age: 0.5)])
+    _ = intake.read(snapshot, at: Self.clock(19))
+    intake.describe([Self.schema(9, "speed", "rpm")])
+    #expect(intake.endUnconfirmed().isEmpty)
+    _ = intake.read(Contract.Watch.Result(sequence: 1), at: Self.clock(21))
+    #expect(intake.endUnconfirmed() == [Self.sample("speed", .absent("stale"), at: 19)])
+    #expect(intake.endUnconfirmed().isEmpty)
+  }
+
   @Test func `absence has a reason, and the time at which it was reported`() {
     var intake = WatchIntake()
     _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10)]), at: Self.clock(10))
