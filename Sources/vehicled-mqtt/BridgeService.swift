@@ -71,7 +71,9 @@ final class BridgeService: EventSource {
       // A response is for a client that waits: it is not queued.
       publish: { [unowned self] in if sender?.isConnected == true { _ = try? client.publish($0) } })
     fleet = configuration.fleet.map { configuration in
-      FleetPublisher(configuration, host: topics.host, loop: loop) { [weak self] in self?.sender?.add($0) }
+      FleetPublisher(configuration, host: topics.host, watchInterval: Self.watchInterval, loop: loop) { [weak self] in
+        self?.sender?.add($0)
+      }
     }
     loop.add(self)
   }
@@ -83,7 +85,7 @@ final class BridgeService: EventSource {
     try loop.runAsService()
     logger.notice("stopping")
     watch?.close()
-    fleet?.flush()
+    fleet?.interrupt()
     _ = publisher.forgetRemoved(at: .max)
     removeOthers()
     add(clearing.messages(at: .max))
@@ -142,6 +144,7 @@ final class BridgeService: EventSource {
           publisher.declare(schema)
           announce(schema.device)
         }
+        fleet?.describe(found.schemas)
         publisher.remove(except: Set(found.schemas.map(\.device)), at: SystemClock.monotonic)
         isDescribed = true
         removeOthers()

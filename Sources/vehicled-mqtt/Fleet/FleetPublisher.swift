@@ -16,7 +16,7 @@ final class FleetPublisher: EventSource {
   private let vehicle: String
   private let send: ([OutgoingMessage]) -> Void
   private let session = String(Int.random(in: 0x1000_0000...0xFFFF_FFFF), radix: 16)
-  private var intake = WatchIntake()
+  private var intake: WatchIntake
   private var collectors: [String: BatchCollector] = [:]
   private var sequence = 0
   /// The maximum size of a batch in bytes.
@@ -24,9 +24,13 @@ final class FleetPublisher: EventSource {
   /// When the daemon last responded, in µs of the boot: the latest values were valid until then.
   private var lastResponse: Int64 = 0
 
-  /// `host` is the name of the vehicle unless the configuration has one. `send` queues messages.
-  init(_ configuration: FleetConfiguration, host: String, loop: EventLoop, send: @escaping ([OutgoingMessage]) -> Void) {
+  /// `host` is the name of the vehicle unless the configuration has one. `watchInterval` is the minimum interval of the watch, in ms. `send`
+  /// queues messages.
+  init(
+    _ configuration: FleetConfiguration, host: String, watchInterval: Int, loop: EventLoop, send: @escaping ([OutgoingMessage]) -> Void
+  ) {
     (self.configuration, self.send) = (configuration, send)
+    intake = WatchIntake(minimumInterval: watchInterval)
     vehicle = configuration.vehicle ?? host
     super.init()
     loop.add(self)
@@ -37,17 +41,15 @@ final class FleetPublisher: EventSource {
     maxSize = min(Self.defaultSize, max(1, (limits.packetSize ?? .max) - Self.packetOverhead))
   }
 
+  /// Learns the lifetimes of values.
+  func describe(_ schemas: [Contract.Schema]) { intake.describe(schemas) }
+
   /// Collects the values of a reply.
   func apply(_ result: Contract.Watch.Result) {
     let clock = ClockReading.now
     lastResponse = clock.boot
     let (observations, removed) = intake.read(result, at: clock)
-    for observation in observations {
-      let kind = intake.kind(of: observation.device) ?? ""
-      guard configuration.selection.includes(observation.device, kind: kind, observation.property) else { continue }
-      collectors[observation.device, default: BatchCollector(device: observation.device)].append(observation)
-      if collectors[observation.device]?.isFull == true { cut(observation.device) }
-    }
+    collect(observations)
     for device in removed {
       cut(device)
       collectors[device] = nil
@@ -55,15 +57,25 @@ final class FleetPublisher: EventSource {
     if wake == nil, collectors.values.contains(where: { !$0.isEmpty }) { wake = SystemClock.monotonic + configuration.interval }
   }
 
+  private func collect(_ observations: [Observation]) {
+    for observation in observations {
+      let kind = intake.kind(of: observation.device) ?? ""
+      guard configuration.selection.includes(observation.device, kind: kind, observation.property) else { continue }
+      collectors[observation.device, default: BatchCollector(device: observation.device)].append(observation)
+      if collectors[observation.device]?.isFull == true { cut(observation.device) }
+    }
+  }
+
   /// Sends what was collected, because the connection to the daemon has ended. The next values follow a gap.
   func interrupt() {
+    collect(intake.endUnconfirmed())
     flush()
     collectors = [:]
     intake.restart()
   }
 
   /// Sends what was collected.
-  func flush() {
+  private func flush() {
     wake = nil
     for device in collectors.keys.sorted() { cut(device) }
   }
