@@ -1,6 +1,8 @@
 // Watches the daemon: calls Watch on its socket, and calls it again after the connection has ended. A daemon that sends nothing for three
-// heartbeat periods counts as dead. The watch reads a limited amount per turn of the loop, so that other sources are served in between. If
-// its owner does not need each value at once, it pauses after each read: one long read takes much less CPU time than many short ones.
+// heartbeat periods counts as dead. The connection also ends if this program or the computer stood still for that time, because the daemon
+// merges what a client does not read, or did not run itself. The watch reads a limited amount per turn of the loop, so that other sources
+// are served in between. If its owner does not need each value at once, it pauses after each read: one long read takes much less CPU time
+// than many short ones.
 
 import CLinux
 import Glibc
@@ -29,6 +31,8 @@ public final class DaemonWatch: DaemonSource {
   private var sequence: Int?
   /// When the daemon counts as dead or, without a connection, when the next attempt is made.
   private var deadline: Instant
+  /// When the last reply was received or the connection was opened, by the boot clock, which counts suspended time.
+  private var heardAt: Instant = 0
   /// When the pause after the last read ends.
   private var resume: Instant?
 
@@ -65,14 +69,11 @@ public final class DaemonWatch: DaemonSource {
 
   public override func timerFired(at now: Instant) {
     defer { wake = min(deadline, resume ?? .max) }
-    if isConnected, now < deadline { return read(at: now) }
-    guard !isConnected else {
-      return disconnect(.unavailable("no reply from vehicled for \(timeout / .second) s; see \"systemctl status vehicled\""), at: now)
-    }
+    guard !isConnected else { return now < deadline ? read(at: now) : endSilence(at: now) }
     do throws(DaemonFailure) {
       try connect(to: path, call: call)
       sequence = nil
-      deadline = now + timeout
+      postponeDeadline(at: now)
     } catch {
       disconnect(error, at: now)
     }
@@ -83,7 +84,14 @@ public final class DaemonWatch: DaemonSource {
     wake = min(deadline, resume ?? .max)
   }
 
+  private func postponeDeadline(at now: Instant) { (deadline, heardAt) = (now + timeout, SystemClock.boot) }
+
+  private func endSilence(at now: Instant) {
+    disconnect(.unavailable("no reply from vehicled for \(timeout / .second) s; see \"systemctl status vehicled\""), at: now)
+  }
+
   private func read(at now: Instant) {
+    guard SystemClock.boot - heardAt < timeout else { return endSilence(at: now) }
     resume = nil
     let isDrained = !exchange()
     let length = pause.next(isDrained: isDrained)
@@ -108,7 +116,7 @@ public final class DaemonWatch: DaemonSource {
     }
     sequence = result.sequence
     delay.reset()
-    deadline = now + timeout
+    postponeDeadline(at: now)
     if missing > 0 { handle(.gap(missing: missing), now) }
     if isConnected { handle(.result(result), now) }
   }

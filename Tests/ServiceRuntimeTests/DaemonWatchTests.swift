@@ -176,6 +176,20 @@ import Varlink
     _ = try rig.client(1, of: daemon)
   }
 
+  @Test func `after standing still for too long, the watch connects again instead of reading what the daemon has merged`() throws {
+    let rig = try Rig(timeout: 100 * .millisecond)
+    let daemon = try rig.daemon()
+    defer { daemon.close() }
+    let client = try rig.client(0, of: daemon)
+    client.send(Self.reply(0))
+    #expect(try rig.loop.run { rig.results.count == 1 })
+    client.send(Self.reply(1))
+    usleep(150_000)
+    _ = try rig.failure(0)
+    #expect(rig.results.count == 1)
+    _ = try rig.client(1, of: daemon)
+  }
+
   @Test func `a watch with a pause reads what has arrived in the meantime at once, and notices the end during the pause`() throws {
     let pause = 300 * Nanoseconds.millisecond
     let rig = try Rig(pause: pause)
