@@ -791,9 +791,10 @@ class Explained(PageTest):
     @classmethod
     def prepare(cls):
         declare = lambda name, kind, unit=None: {"name": name, "type": kind, "writable": False, "motion": False, "help": "", "group": "drive", "rank": 1, "unit": unit}
-        properties = [declare("speed", "float", "km/h"), declare("rpm", "float", "rpm"), declare("counter", "int"), declare("label", "string"), declare("voltages", "list", "V")]
+        properties = [declare("speed", "float", "km/h"), declare("rpm", "float", "rpm"), declare("counter", "int"), declare("label", "string"), declare("voltages", "list", "V"),
+                      declare("boost", "float", "bar") | {"lifetime": 1.0}]
         readings = [reading("ev", "speed", 50.0, "km/h"), reading("ev", "rpm", None, "not answered"), reading("ev", "counter", 2**53 + 1),
-                    reading("ev", "label", "blue"), reading("ev", "voltages", None, "not requested yet")]
+                    reading("ev", "label", "blue"), reading("ev", "voltages", None, "not requested yet"), reading("ev", "boost", 1.0, "bar")]
         device = {"name": "ev", "kind": "obd", "state": "polling", "links": [], "readings": readings}
         cls.fake = FakeDaemon(cls.rig.daemon_socket, [{"device": "ev", "kind": "obd", "properties": properties, "actions": []}], [device])
         cls.addClassCleanup(cls.fake.close)
@@ -808,6 +809,18 @@ class Explained(PageTest):
         expect(self.page.locator(".charts .help")).to_have_text("ev.rpm: not answered")
         self.page.locator(".charts").press("ArrowLeft")
         expect(self.page.locator(".charts .help")).to_contain_text("ev.rpm: no value at this time")
+        self.assert_no_problems()
+
+    def test_a_value_ends_with_its_lifetime(self):
+        self.open("device/ev", "tr[data-reference='ev.boost']")
+        number = lambda name: self.page.locator(f"tr[data-reference='ev.{name}'] .number")
+        for value in (1.5, 1.5, 1.6):
+            # Between two values, the daemon stands still for less time than the server takes to notice.
+            self.fake.send(changes=[reading("ev", "boost", value, "bar")])
+            expect(number("boost")).to_have_text(str(value))
+            expect(number("boost")).to_have_text("– stale", timeout=4000)
+        expect(self.page.locator(".banner")).to_be_hidden()
+        expect(number("counter")).to_have_text("9007199254740993")
         self.assert_no_problems()
 
     def test_long_reasons_are_whole(self):

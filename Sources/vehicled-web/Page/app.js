@@ -186,6 +186,7 @@ class App {
   #draw() {
     this.#isScheduled = false;
     this.#drawnAt = performance.now();
+    this.model.expire();
     const { outage } = this.model;
     this.#banner.hidden = outage === null;
     setText(this.#banner, outage === null ? "" : `No current values: ${outage}; connecting again`);

@@ -70,6 +70,13 @@ export class Model {
     this.#wake();
   }
 
+  // Withdraws the values that have outlived their lifetime. Call it before showing them.
+  expire() {
+    for (const device of this.devices.values()) {
+      for (const row of device.rows) row.expire(this.now, this.wall);
+    }
+  }
+
   async #follow(onFirst) {
     for (const schema of (await this.#client.call("Describe")).schemas) this.#device(schema.device).declare(schema);
     const watch = this.#client.stream("Watch", {}, (reply) => {

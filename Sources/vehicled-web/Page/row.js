@@ -10,6 +10,10 @@ const GROUPS = [
   "emissions", "diagnostics", "identity", "adapter", "statistics",
 ];
 
+// How much older than its lifetime a value can be while all is well, in seconds: the daemon repeats unchanged values once per second, and a
+// network takes some time.
+const MAX_DELAY = 1.5;
+
 export class Row {
   // The declaration, or a minimal one until it is known.
   declaration;
@@ -107,7 +111,14 @@ export class Row {
     else if (this.ring.length) this.ring.push(wall, NaN);
   }
 
-  // Withdraws the value.
+  // Withdraws a value that has outlived its lifetime. The daemon does so itself, unless it, the server or the connection stands still.
+  expire(now, wall) {
+    const { lifetime } = this.declaration;
+    const age = this.age(now);
+    if (lifetime != null && age !== null && age > lifetime + MAX_DELAY) this.withdraw("stale", wall - age + lifetime);
+  }
+
+  // Withdraws the value from this time on, in the server's time.
   withdraw(reason, wall) {
     this.value = undefined;
     this.reason = reason;
