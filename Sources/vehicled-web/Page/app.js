@@ -13,11 +13,11 @@ import { PeriodView } from "./view-period.js";
 import { PeriodsView } from "./view-periods.js";
 import { PlotView } from "./view-plot.js";
 
-// The first part of the address after `#/`, and the view that it selects.
+// The views by the first part of the address.
 const VIEWS = {
   "": OverviewView, device: DeviceView, plot: PlotView, history: PeriodsView, period: PeriodView, doctor: DoctorView, kiosk: KioskView,
 };
-// The minimum time between two frames in ms. In a plot of a minute, a line moves by less than a pixel in this time on most displays.
+// The minimum time between two frames in ms, in which a line in a plot of a minute moves by less than a pixel.
 const FRAME = 60;
 
 // Shows the page, in vehicled-web (main.js) or Cockpit (plugin.js). `environment`:
@@ -113,7 +113,7 @@ class App {
       this.#findHistory();
       this.#build();
     }
-    // The inputs of a device depend on the rights, and other views on the history. A device keeps what is typed and running otherwise.
+    // The inputs of a device depend on the rights, and other views on the history. A device keeps what is typed.
     if (rights(before) !== rights(session) || (isFound && !(this.#view instanceof DeviceView))) this.#navigate();
     else if (isFound) this.#mark();
   }

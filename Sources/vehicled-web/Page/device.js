@@ -68,7 +68,7 @@ export class Device {
     return this.links.find((link) => link.name === "main") ?? this.links[0];
   }
 
-  // Whether polling is paused because the vehicle is not in use, which is no problem unless its 12 V battery is low.
+  // Whether polling is paused because the vehicle is not in use, and its 12 V battery is not low.
   get isNotInUse() {
     const isUp = !this.#mainLink || this.#mainLink.state === "up";
     return ASLEEP.includes(this.state) && isUp && !this.fault?.startsWith("the 12 V battery is low");

@@ -39,7 +39,7 @@ export function span(seconds) {
   return `${Math.floor(whole / 86_400)} d ${Math.floor((whole % 86_400) / 3600)} h`;
 }
 
-// The age of a value in seconds; empty while it is current, because an unchanged value is published once a second.
+// The age of a value in seconds; empty while it is current.
 export function age(seconds) {
   if (seconds == null || seconds < 2) return "";
   return seconds < 9.5 ? `${Math.round(seconds)} s` : duration(seconds);

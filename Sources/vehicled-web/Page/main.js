@@ -36,8 +36,7 @@ const closeSession = () => request("DELETE").finally(() => localStorage.removeIt
 const request = (method, body) =>
   fetch("session", { method, body, credentials: "same-origin", cache: "no-store", headers: { "Vehicled-Key": key() } });
 
-// Each WebSocket is one Varlink connection; a text message is one JSON message without the NUL. Its handshake has no headers of a page, but
-// names of subprotocols.
+// Each WebSocket is one Varlink connection; a text message is one JSON message. Its handshake takes the key as a subprotocol.
 function open(service) {
   const address = new URL(`varlink/${service}`, document.baseURI);
   address.protocol = address.protocol.replace("http", "ws");

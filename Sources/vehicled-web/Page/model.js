@@ -70,7 +70,7 @@ export class Model {
     this.#wake();
   }
 
-  // Withdraws the values that have outlived their lifetime. Call it before showing them.
+  // Withdraws values that have outlived their lifetime.
   expire() {
     for (const device of this.devices.values()) {
       for (const row of device.rows) row.expire(this.now, this.wall);
@@ -128,8 +128,7 @@ export class Model {
     this.onchange();
   }
 
-  // A reading has the time of its measurement and its age when it was sent, and so gives the server's clock: the latest one gives the
-  // present clock.
+  // The time and the age of the latest reading give the server's clock.
   #synchronise(readings, now) {
     let latest = null;
     for (const reading of readings) {

@@ -3,6 +3,7 @@
 import { fixed, span } from "./format.js";
 import { exact, shownUnit } from "./units.js";
 
+export const NO_HISTORY = "vehicled-history is not running; install it, or run: sudo systemctl start vehicled-history";
 // Below this consumption in kWh/100km, the vehicle is a longboard or similar, and its energy is shown in Wh.
 const SMALL_CONSUMPTION = 5;
 
@@ -39,7 +40,7 @@ export function change(start, end, unit, places = 0) {
   return `${side(start)} → ${side(end)} ${shownUnit(unit)}`;
 }
 
-// All figures by name, in the order in which they are shown; those that the vehicle does not report are empty.
+// All figures by name, in their order; those that the vehicle does not report are empty.
 export function figures(period, options = {}) {
   const isSmall = (period.energyPer100Kilometres?.value ?? Infinity) < SMALL_CONSUMPTION;
   const energy = (quantity) => (isSmall ? figure(quantity, "Wh", 0, { ...options, scale: 1000 }) : figure(quantity, "kWh", 2, options));

@@ -106,7 +106,7 @@ export class Plot {
     };
   }
 
-  // Chooses the scale for these values. A scale that fits well enough stays, so that the axis is steady.
+  // Chooses the scale for these values. One that fits well enough stays.
   #fit(low, high) {
     const { low: bottom, high: top } = this.#scale;
     if (this.isLive && low >= bottom && high <= top && high - low > (top - bottom) / 3) return;

@@ -10,8 +10,7 @@ const GROUPS = [
   "emissions", "diagnostics", "identity", "adapter", "statistics",
 ];
 
-// How much older than its lifetime a value can be while all is well, in seconds: the daemon repeats unchanged values once per second, and a
-// network takes some time.
+// How much older than its lifetime a value can be while all is well, in seconds: unchanged values are repeated once per second.
 const MAX_DELAY = 1.5;
 
 export class Row {
@@ -111,14 +110,13 @@ export class Row {
     else if (this.ring.length) this.ring.push(wall, NaN);
   }
 
-  // Withdraws a value that has outlived its lifetime. The daemon does so itself, unless it, the server or the connection stands still.
+  // Withdraws a value that has outlived its lifetime, as the daemon does, unless it stands still.
   expire(now, wall) {
-    const { lifetime } = this.declaration;
-    const age = this.age(now);
-    if (lifetime != null && age !== null && age > lifetime + MAX_DELAY) this.withdraw("stale", wall - age + lifetime);
+    const late = this.age(now) - (this.declaration.lifetime ?? Infinity);
+    if (late > MAX_DELAY) this.withdraw("stale", wall - late);
   }
 
-  // Withdraws the value from this time on, in the server's time.
+  // Withdraws the value from this time on.
   withdraw(reason, wall) {
     this.value = undefined;
     this.reason = reason;

@@ -1,8 +1,7 @@
 // The lines of plots: a Ring of live samples, or intervals of the history with their minimum and maximum. Both have extent, draw, at and
 // samples. `area` maps times (s) and values to pixels: x(time), y(value).
 
-// Live samples. A sample is valid until the next one, so they are drawn as steps. Each pixel column has its first, lowest, highest and last
-// value, so that no peak is lost however long the plot is.
+// Live samples, drawn as steps. Each pixel column has its first, lowest, highest and last value, so that no peak is lost.
 export class LiveTrace {
   // The time of the last sample that was drawn.
   #drawn = -Infinity;

@@ -1,4 +1,4 @@
-// Conversion of the daemon's units for users of imperial ones, as `vehiclectl --units imperial` does. A value and its unit change together.
+// Conversion of the daemon's units for users of imperial ones, as `vehiclectl --units imperial` does.
 
 import { round } from "./format.js";
 

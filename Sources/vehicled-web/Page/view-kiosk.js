@@ -86,7 +86,7 @@ export class KioskView {
     replace(this.#stop, stopButtons(this.#app, devices.filter(({ name }) => shown.has(name))));
   }
 
-  // Keeps the display on. Browsers without this feature, or on battery power, may refuse.
+  // Keeps the display on, if the browser can.
   async #keepAwake() {
     if (document.visibilityState === "visible") this.#lock = (await navigator.wakeLock?.request("screen").catch(() => null)) ?? null;
   }

@@ -128,7 +128,7 @@ class Headline {
   }
 }
 
-// A small line of the last minute of a number, without axes. It is drawn once a second at most.
+// A line of the last minute of a number, without axes, drawn at most once a second.
 class Sparkline {
   node = element("canvas", { class: "spark", "aria-hidden": "true" });
   #trace;

@@ -3,7 +3,7 @@
 import { Charts } from "./charts.js";
 import { element, replace, setText } from "./dom.js";
 import { clock, dateAndTime, span } from "./format.js";
-import { figures, NOTES, notes } from "./period.js";
+import { figures, NO_HISTORY, NOTES, notes } from "./period.js";
 import { bands, tracks } from "./recorded.js";
 import { table } from "./report.js";
 import { inOrder } from "./row.js";
@@ -40,7 +40,7 @@ export class PeriodView {
 
   async #load(number) {
     if (!/^\d{1,15}$/.test(number)) throw new Error(`"${number}" is not the number of a period`);
-    if (!this.#app.history) throw new Error("vehicled-history is not running; install it, or run: sudo systemctl start vehicled-history");
+    if (!this.#app.history) throw new Error(NO_HISTORY);
     const { period, pauses, curve } = await this.#app.history.call("Period", { number: Number(number) });
     const { series } = await this.#app.history.call("Series", { device: period.device });
     this.#period = period;

@@ -2,7 +2,7 @@
 
 import { element, replace, setText } from "./dom.js";
 import { dateAndTime, span } from "./format.js";
-import { figures, NOTES, notes, seconds } from "./period.js";
+import { figures, NO_HISTORY, NOTES, notes, seconds } from "./period.js";
 
 const LIMIT = 100;
 const KINDS = { trip: "Trips", charge: "Charges", parking: "Parked" };
@@ -38,8 +38,7 @@ export class PeriodsView {
   update() {}
 
   async #load() {
-    if (!this.#app.history) return setText(this.#status,
-      "vehicled-history is not running; install it, or run: sudo systemctl start vehicled-history");
+    if (!this.#app.history) return setText(this.#status, NO_HISTORY);
     if (!this.#isKnown) return setText(this.#status, `there is no kind "${this.#kind}"; choose one of the others`);
     setText(this.#status, "loading …");
     const periods = [];

@@ -68,7 +68,6 @@ export class PlotView {
     document.addEventListener("keydown", this.#onkey);
   }
 
-  // The range of a bookmark.
   #takeRange(start, end) {
     if (!(end > start)) this.#notice = "the address has no valid range; this is the live plot";
     else if (!this.#app.history) this.#notice = "recorded values need vehicled-history, which is not running; this is the live plot";
@@ -210,7 +209,7 @@ export class PlotView {
   async #showRecorded(request) {
     const [start, end] = this.#range;
     setText(this.#status, "loading …");
-    // A live plot must not stay below the new range. Recorded values stay until there are others, so that zooming does not flicker.
+    // Recorded values stay until there are others, so that zooming does not flicker; a live plot does not.
     if (this.#charts.traces.some((trace) => trace instanceof LiveTrace)) this.#charts.show([], { isLive: false });
     const width = this.#charts.node.clientWidth;
     const { traces, problems } = await bands(this.#app.history, this.#references, start, end, width);
