@@ -77,7 +77,7 @@ package struct SLCANDecoder: Sendable {
     /// The version or the serial number, with its letter.
     case identity([UInt8])
     /// A line that is damaged, or of another protocol.
-    case unknown
+    case unknown([UInt8])
   }
 
   private static let maxLine = 64
@@ -96,7 +96,7 @@ package struct SLCANDecoder: Sendable {
     for byte in bytes {
       switch byte {
       case carriageReturn:
-        let item = isTooLong ? .unknown : item() ?? .unknown
+        let item = isTooLong ? .unknown([]) : item() ?? .unknown(line)
         if case .unknown = item { damagedLines &+= 1 }
         handle(item)
         endLine()

@@ -49,10 +49,10 @@ struct SLCANOpening: Sendable {
   mutating func next(at now: Instant) -> [UInt8] {
     sentAt = now
     switch step {
-    // The first CR ends half a line of a previous client.
+    // The first command ends half a line of a previous client. An empty line would make some firmware repeat the last frame (CANable).
     case .close:
       deadline = now &+ Self.quietTime
-      return [carriageReturn] + SLCAN.close
+      return SLCAN.close + SLCAN.close
     case .version:
       deadline = now &+ Self.versionTimeout
       return SLCAN.version
@@ -68,6 +68,9 @@ struct SLCANOpening: Sendable {
   /// Handles what the adapter says; nil if it is no reply to the command in flight.
   mutating func receive(_ item: SLCANDecoder.Item, at now: Instant) -> Result? {
     switch item {
+    case .unknown(let text) where step == .version && Self.isVersion(text):
+      (version, hasResponded, roundTrip) = (printable(text, limit: 40), true, now &- sentAt)
+      return advance()
     case .unknown: unknownLines += step == .close ? 0 : 1
     default: hasResponded = true
     }
@@ -87,6 +90,12 @@ struct SLCANOpening: Sendable {
     // What arrives before the version replies to an earlier command.
     default: return nil
     }
+  }
+
+  /// Whether a line can be a version without its letter, such as the commit with which the firmware of CANable replies.
+  private static func isVersion(_ text: [UInt8]) -> Bool {
+    guard text.count >= 6, let first = text.first, isDigit(first) || isLetter(first) else { return false }
+    return text.allSatisfy { $0 >= space && $0 < 0x7F } && text.contains(where: isDigit)
   }
 
   private var rejectionMessage: String {

@@ -51,6 +51,21 @@ import Testing
     #expect(deadline(.responsePending, acknowledged: 0) == 1_044_480 * .microsecond)
   }
 
+  @Test func `a negative response after an unanswered request of the same service can be that to the earlier one`() {
+    func outcome(_ isAfterUnanswered: Bool) -> (FramesExchange.Outcome?, [[UInt8]]) {
+      let addressing = ECUAddressing(bus: .automatic, target: Target(respondingFrom: Self.ecu))
+      var exchange = FramesExchange(
+        AdapterRequest(addressing: addressing, bytes: [0x22, 1, 1], text: []), at: 0, isAfterUnanswered: isAfterUnanswered)
+      var output: [CANFrame] = []
+      exchange.appendDue(to: &output, at: 0)
+      exchange.receive(CANFrame("7EC#037F223100000000"), &output, at: 1)
+      if exchange.outcome(at: 1) == nil { exchange.receive(CANFrame("7EC#0462010105000000"), &output, at: 2) }
+      return (exchange.outcome(at: 2), exchange.messages.map(\.bytes))
+    }
+    #expect(outcome(false) == (.messages, [[0x7F, 0x22, 0x31]]))
+    #expect(outcome(true) == (.messages, [[0x62, 1, 1, 5]]))
+  }
+
   @Test func `an unusable message of one ECU does not spoil those of the others`() {
     let request = AdapterRequest(addressing: ECUAddressing(bus: .can, target: Target(.functional)), bytes: [0x01, 0x0C], text: [])
     var exchange = FramesExchange(request, at: 0)

@@ -11,7 +11,7 @@ import Testing
     var now: Instant = 0
     while commands.count < 10 {
       let command = String(decoding: opening.next(at: now), as: UTF8.self)
-      commands.append(command.filter { !$0.isWhitespace })
+      commands.append(command == "C\rC\r" ? "C" : command.filter { !$0.isWhitespace })
       let reply: SLCANDecoder.Item =
         commands.last == rejected ? .rejected : commands.last == "V" ? .identity(Array("V1013".utf8)) : .accepted
       var result = opening.receive(reply, at: now)
@@ -79,6 +79,21 @@ import Testing
   func `a device that does not speak slcan is reported as such`(_ reply: String) {
     guard case .failed(let reason) = open(with: reply) else { Issue.record("opened"); return }
     #expect(reason.hasPrefix("the device does not speak slcan; check the link"))
+  }
+
+  @Test func `a commit is a version, as CANable reports it`() {
+    var (opening, decoder) = (SLCANOpening(bitRate: nil), SLCANDecoder())
+    _ = opening.next(at: 0)
+    _ = opening.expire(at: 100 * .millisecond)
+    _ = opening.next(at: 100 * .millisecond)
+    var result: SLCANOpening.Result?
+    decoder.receive("16e7497 https://github.com/normaldotcom/canable2-fw\r".utf8) { result = opening.receive($0, at: 101 * .millisecond) }
+    #expect(result == .proceed && opening.version?.hasPrefix("16e7497") == true && opening.hasResponded)
+  }
+
+  @Test func `no empty line is sent, with which some adapters repeat the last frame`() {
+    var opening = SLCANOpening(bitRate: nil)
+    #expect(opening.next(at: 0) == Array("C\rC\r".utf8))
   }
 
   @Test(arguments: ["", "\r", "z\r", "V1013\r\r"]) func `an adapter that replies little is used`(_ reply: String) {

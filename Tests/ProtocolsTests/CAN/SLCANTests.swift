@@ -51,14 +51,14 @@ import Testing
   ])
   func `a damaged line is dropped, and the next one is read`(_ line: String) throws {
     var decoder = SLCANDecoder()
-    #expect(items(line + "\rt7E80\r", &decoder) == [.unknown, .frame(CANFrame("7E8#"))])
+    #expect(items(line + "\rt7E80\r", &decoder) == [.unknown(Array(line.utf8)), .frame(CANFrame("7E8#"))])
     #expect(decoder.damagedLines == 1)
   }
 
   @Test func `a line without end is bounded`() throws {
     var decoder = SLCANDecoder()
     #expect(items(String(repeating: "t", count: 100_000), &decoder).isEmpty)
-    #expect(items("\rt7E80\r", &decoder) == [.unknown, .frame(CANFrame("7E8#"))])
+    #expect(items("\rt7E80\r", &decoder) == [.unknown([]), .frame(CANFrame("7E8#"))])
   }
 
   @Test func `random bytes are survived, and lines may be split anywhere`() throws {

@@ -48,7 +48,7 @@ import Testing
     #expect(rig.number("speed") == 100.01 && rig.absence("gear") == "no label for 1" && rig.number("odometer") == 258)
     #expect(rig.text("adapter") == "slcan V1013")
     let sent = rig.sends.map { String(decoding: $0.bytes, as: UTF8.self) }
-    #expect(sent == ["\rC\r", "V\r", "S6\r", "L\r"])
+    #expect(sent == ["C\rC\r", "V\r", "S6\r", "L\r"])
   }
 
   @Test func `only changed values are published, and unchanged ones once per second`() throws {
@@ -148,7 +148,7 @@ import Testing
     #expect(rig.status == "failed" && rig.fault?.hasPrefix("the CAN adapter rejects listening only (command L)") == true)
     rig.run(for: 8 * .second)
     let sent = rig.sends.map { String(decoding: $0.bytes, as: UTF8.self) }
-    #expect(sent == ["\rC\r", "V\r", "S6\r", "L\r", "\rC\r", "V\r", "S6\r", "L\r"] && rig.absence("speed") != nil)
+    #expect(sent == ["C\rC\r", "V\r", "S6\r", "L\r", "C\rC\r", "V\r", "S6\r", "L\r"] && rig.absence("speed") != nil)
   }
 
   @Test func `the fault of a failed opening ends when the next one succeeds`() throws {

@@ -40,6 +40,9 @@ struct FramesExchange: Sendable {
   /// The senders of "response pending", and until when their response may follow.
   private var pending: [(source: CANIdentifier, message: Message, until: Instant)] = []
   private var problem: String?
+  /// Whether the first negative response can be that to an earlier request of the same service, and whether it has been ignored.
+  private let isAfterUnanswered: Bool
+  private(set) var hasIgnored = false
   /// When the first response must have begun.
   private var responseDeadline: Instant
   private let responseTime: Nanoseconds
@@ -56,12 +59,14 @@ struct FramesExchange: Sendable {
   private(set) var bits = 0
 
   /// Begins the request. Before the protocol is known, a request to all ECUs is sent with both lengths of identifiers. `latency`: the time
-  /// that the connection to the adapter takes. If the adapter acknowledges frames, the time for the response begins with that. The frames
-  /// are recorded in `storage`, which is reused.
+  /// that the connection to the adapter takes. If the adapter acknowledges frames, the time for the response begins with that.
+  /// `isAfterUnanswered`: whether a request of the same service to the same ECU was not answered in time just before. The frames are recorded
+  /// in `storage`, which is reused.
   init(
-    _ request: AdapterRequest, at now: Instant, latency: Nanoseconds = 0, isAcknowledged: Bool = false,
+    _ request: AdapterRequest, at now: Instant, latency: Nanoseconds = 0, isAcknowledged: Bool = false, isAfterUnanswered: Bool = false,
     storage: consuming [CANFrame] = []
   ) {
+    self.isAfterUnanswered = isAfterUnanswered
     self.request = request
     storage.removeAll(keepingCapacity: true)
     frames = storage
@@ -152,6 +157,8 @@ struct FramesExchange: Sendable {
 
   private mutating func add(_ message: Message, at now: Instant) {
     guard isResponse(message.bytes) else { return }
+    // A negative response does not name the data that were requested.
+    if isAfterUnanswered, !hasIgnored, message.bytes.first == 0x7F { return hasIgnored = true }
     if message.bytes.first == 0x7F, message.bytes.count >= 3, message.bytes[2] == Self.responsePending {
       pending.removeAll { $0.source == message.source }
       pending.append((message.source, message, now &+ Self.pendingTime))

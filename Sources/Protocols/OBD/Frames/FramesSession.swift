@@ -28,6 +28,9 @@ struct FramesSession: CommandlessDialogue {
   private static let (statusTimeout, firstStatusTimeout): (Nanoseconds, Nanoseconds) = (.second, 250 * .millisecond)
   /// The consecutive status queries without a reply after which no more are sent.
   private static let maxStatusMisses = 3
+  /// The consecutive requests without a response after which the channel is closed until the next one: an adapter can repeat a frame that no
+  /// node acknowledges, which not all of them report. If the adapter has never replied to anything, it is given up after the next one.
+  private static let (maxUnansweredOpen, maxUnansweredSilent) = (3, 3)
   /// The pause after the adapter or the bus has failed. It doubles with each failure of the bus, up to 320 s, because every attempt at a
   /// wrong bit rate disturbs the bus.
   private static let restTime: Nanoseconds = 10 * .second
@@ -42,7 +45,10 @@ struct FramesSession: CommandlessDialogue {
 
   private enum State: Sendable {
     case down(String)
-    case opening(SLCANOpening)
+    /// The channel is being opened, for this request or at the beginning.
+    case opening(SLCANOpening, AdapterRequest?)
+    /// The channel is closed until the next request.
+    case closed
     /// The socket is open, which the owner is notified of next.
     case starting
     /// Requests of the owner are in flight or next.
@@ -75,8 +81,12 @@ struct FramesSession: CommandlessDialogue {
   /// Whether the adapter has replied to a status query, how many consecutive ones it has not replied to, and how many are on their way.
   private var (hasStatus, statusMisses, statusQueries) = (false, 0, 0)
   private var rejections = 0
-  /// The consecutive failures of the bus.
+  /// The consecutive failures of the bus, and whether the last status had reported errors of the bus.
   private var busFailures = 0
+  private var hadBusError = false
+  /// The consecutive requests without a response, and the last of them if its response can still arrive.
+  private var unanswered = 0
+  private var lateRequest: AdapterRequest?
   /// The frames that a socket receives: those above, and those of further ECUs once a request is sent to them.
   private var filters = Self.responseFilters
   /// What error frames of the kernel have reported since the request was sent.
@@ -102,7 +112,7 @@ struct FramesSession: CommandlessDialogue {
     switch state {
     case .down(let reason): .down(reason)
     case .opening, .starting: .busy
-    case .ready: .ready
+    case .ready, .closed: .ready
     case .resting(let until, let reason): .resting(until: until, reason)
     }
   }
@@ -111,7 +121,8 @@ struct FramesSession: CommandlessDialogue {
 
   var deadline: Instant? {
     switch state {
-    case .opening(let opening): opening.deadline
+    case .opening(let opening, _): opening.deadline
+    case .closed: pausedUntil
     case .ready: statusDeadline ?? exchange?.deadline ?? pausedUntil
     case .down, .starting, .resting: nil
     }
@@ -127,7 +138,7 @@ struct FramesSession: CommandlessDialogue {
   // MARK: The link
 
   mutating func linkCameUp(baud: Int?, _ effects: inout Effects) {
-    (hasResponded, acknowledges, busFailures) = (false, false, 0)
+    (hasResponded, acknowledges, busFailures, unanswered) = (false, false, 0, 0)
     if isSocket { effects.append(.filter(.main, filters)) }
     beginOpening()
   }
@@ -142,7 +153,7 @@ struct FramesSession: CommandlessDialogue {
     (decoder, rejections, pausedUntil) = (SLCANDecoder(), 0, nil)
     (hasStatus, statusMisses, statusQueries) = (false, 0, 0)
     failures.reset()
-    state = isSocket ? .starting : .opening(SLCANOpening(bitRate: port.bitRate))
+    state = isSocket ? .starting : .opening(SLCANOpening(bitRate: port.bitRate), nil)
   }
 
   private mutating func endExchange() { (exchange, statusDeadline) = (nil, nil) }
@@ -151,14 +162,14 @@ struct FramesSession: CommandlessDialogue {
 
   mutating func sendNext(at now: Instant, _ effects: inout Effects) {
     switch state {
-    case .opening(var opening):
+    case .opening(var opening, let request):
       effects.send(.main, opening.next(at: now))
-      state = .opening(opening)
+      state = .opening(opening, request)
     case .starting:
       traits = .frameInterface("SocketCAN", bitRate: port.bitRate)
       // The owner takes the event in the next turn.
       (state, event, pausedUntil) = (.ready, .ready, now)
-    case .down, .ready, .resting: break
+    case .down, .closed, .ready, .resting: break
     }
   }
 
@@ -169,12 +180,24 @@ struct FramesSession: CommandlessDialogue {
 
   mutating func send(_ command: AdapterCommand, timeout: Nanoseconds, at now: Instant, _ effects: inout Effects) {
     // A CAN adapter takes no commands of clients; they are rejected before they come here.
-    guard case .ready = state, case .request(let request) = command else { return }
+    guard case .request(let request) = command else { return }
+    switch state {
+    case .ready: begin(request, at: now, &effects)
+    case .closed:
+      state = .opening(SLCANOpening(bitRate: port.bitRate), request)
+      sendNext(at: now, &effects)
+    case .down, .opening, .starting, .resting: break
+    }
+  }
+
+  private mutating func begin(_ request: AdapterRequest, at now: Instant, _ effects: inout Effects) {
     (lastCommand, reportedStatus) = (request.text, [])
     if isSocket, let reply = request.addressing.target?.reply { admit(reply, &effects) }
     var storage: [CANFrame] = []
     swap(&storage, &lastFrames)
-    exchange = FramesExchange(request, at: now, latency: latency, isAcknowledged: acknowledges, storage: storage)
+    let isAfterUnanswered = lateRequest.map { $0.addressing.target == request.addressing.target && $0.bytes.first == request.bytes.first }
+    exchange = FramesExchange(
+      request, at: now, latency: latency, isAcknowledged: acknowledges, isAfterUnanswered: isAfterUnanswered ?? false, storage: storage)
     exchange?.appendDue(to: &output, at: now)
     flush(&effects)
     conclude(at: now, &effects)
@@ -247,10 +270,10 @@ struct FramesSession: CommandlessDialogue {
   }
 
   private mutating func receive(_ item: SLCANDecoder.Item, at now: Instant, _ effects: inout Effects) {
-    if case .opening(var opening) = state {
+    if case .opening(var opening, let request) = state {
       let result = opening.receive(item, at: now)
-      state = .opening(opening)
-      if let result { continueOpening(result, at: now) }
+      state = .opening(opening, request)
+      if let result { continueOpening(result, at: now, &effects) }
       return
     }
     guard case .ready = state else { return }
@@ -262,9 +285,10 @@ struct FramesSession: CommandlessDialogue {
       exchange?.receive(frame, &output, at: now)
       // The next frames can belong to another request.
       conclude(at: now, &effects)
-    case .rejected where statusDeadline != nil && !(acknowledges && exchange?.awaitsAcknowledgement ?? false):
-      statusMisses = Self.maxStatusMisses
-      statusReceived(nil, at: now, &effects)
+    // The adapter has no status: nevertheless, all that it had received before has arrived.
+    case .rejected where statusQueries > 0 && !(acknowledges && exchange?.awaitsAcknowledgement ?? false):
+      (hasStatus, statusMisses, statusQueries) = (true, 0, statusQueries - 1)
+      if statusDeadline != nil, statusQueries == 0 { statusReceived(nil, at: now, &effects) }
     case .rejected where exchange != nil:
       rejections += 1
       queryStatus(at: now, &effects)
@@ -292,10 +316,10 @@ struct FramesSession: CommandlessDialogue {
   mutating func expire(at now: Instant, _ values: inout ValueTable, _ effects: inout Effects) -> AdapterEvent {
     if let pausedUntil, now >= pausedUntil { self.pausedUntil = nil }
     switch state {
-    case .opening(var opening):
+    case .opening(var opening, let request):
       let result = opening.expire(at: now)
-      state = .opening(opening)
-      if let result { continueOpening(result, at: now) }
+      state = .opening(opening, request)
+      if let result { continueOpening(result, at: now, &effects) }
     case .ready:
       if let statusDeadline, now >= statusDeadline {
         (statusMisses, statusQueries) = (statusMisses + 1, 0)
@@ -305,7 +329,7 @@ struct FramesSession: CommandlessDialogue {
         flush(&effects)
         conclude(at: now, &effects)
       }
-    case .down, .starting, .resting: break
+    case .down, .starting, .closed, .resting: break
     }
     return takeEvent(&values, &effects)
   }
@@ -332,15 +356,15 @@ struct FramesSession: CommandlessDialogue {
     return .none
   }
 
-  private mutating func continueOpening(_ result: SLCANOpening.Result, at now: Instant) {
+  private mutating func continueOpening(_ result: SLCANOpening.Result, at now: Instant, _ effects: inout Effects) {
+    guard case .opening(let opening, let request) = state else { return }
     switch result {
     case .proceed: break
     case .opened:
-      if case .opening(let opening) = state {
-        (hasResponded, latency) = (opening.hasResponded, opening.roundTrip)
-        traits = .frameInterface(opening.version.map { "slcan \($0)" } ?? "slcan", bitRate: port.bitRate)
-      }
+      (hasResponded, latency) = (hasResponded || opening.hasResponded, opening.roundTrip)
       state = .ready
+      if let request { return begin(request, at: now, &effects) }
+      traits = .frameInterface(opening.version.map { "slcan \($0)" } ?? "slcan", bitRate: port.bitRate)
       event = .ready
     case .failed(let reason): event = .needs(.rest(until: now &+ Self.restTime, reason))
     }
@@ -353,7 +377,7 @@ struct FramesSession: CommandlessDialogue {
     guard let result = exchange?.outcome(at: now) else { return }
     switch result {
     case .messages:
-      (rejections, busFailures) = (0, 0)
+      (rejections, busFailures, unanswered, hadBusError, lateRequest) = (0, 0, 0, false, nil)
       reader.beginReply()
       for message in exchange?.messages ?? [] { reader.add(message.bytes, from: message.source.number) }
       finish(.messages, at: now)
@@ -374,7 +398,7 @@ struct FramesSession: CommandlessDialogue {
 
   /// Asks the adapter why there is no response. One that arrives before the status still counts: it was only delayed by the connection.
   private mutating func queryStatus(at now: Instant, _ effects: inout Effects) {
-    guard hasResponded || isSocket else {
+    guard hasResponded || isSocket || unanswered < Self.maxUnansweredSilent else {
       endExchange()
       return event = .needs(.giveUp(SLCANOpening.silentMessage))
     }
@@ -392,21 +416,32 @@ struct FramesSession: CommandlessDialogue {
       statusDeadline = nil
       return conclude(at: now, &effects)
     }
+    unanswered += 1
+    lateRequest = exchange.flatMap { $0.hasIgnored ? nil : $0.request }
     finish(.status(.noData), at: now)
     let status = status ?? []
+    defer { hadBusError = status.contains(.busError) }
     if rejections >= Self.maxRejections {
       rejections = 0
       busFailed(Self.rejectionMessage, at: now)
     } else if status.contains(.errorPassive) || rejections > 0 {
-      // No other node acknowledges the frames. Opening the channel again discards the frame that the adapter repeats.
+      // No other node acknowledges the frames.
       outcome = .status(.canError)
-      if !isSocket { effects.send(.main, SLCAN.close + SLCAN.open) }
-    } else if status.contains(.busError) {
+      closeUntilRequest(&effects)
+    } else if status.contains(.busError), hadBusError {
       let rate = port.bitRate.map { " (\($0))" } ?? ""
       busFailed("errors on the CAN bus; check bit-rate\(rate), wiring and termination", at: now)
     } else if !status.isDisjoint(with: [.receiveQueueFull, .dataOverrun]) {
       outcome = .status(.bufferFull)
+    } else if unanswered >= Self.maxUnansweredOpen {
+      closeUntilRequest(&effects)
     }
+  }
+
+  private mutating func closeUntilRequest(_ effects: inout Effects) {
+    guard !isSocket else { return }
+    stop(&effects)
+    state = .closed
   }
 
   private mutating func busFailed(_ reason: String, at now: Instant) {
