@@ -34,9 +34,10 @@ package struct CANInterfaceState: Equatable, Sendable {
 
   /// Handles an error frame; has no effect for other frames.
   package mutating func update(_ frame: CANFrame, at now: Instant) {
-    guard frame.kind == .error else { return }
-    lastError = now
     let classes = frame.errorClasses
+    // Losing the arbitration is no error.
+    guard frame.kind == .error, classes != .lostArbitration else { return }
+    lastError = now
     if classes.contains(.controller), frame.count > 1 {
       let flags = frame[1]
       if flags & 0x01 != 0 { (overruns, losesFrames, lastOverrun) = (overruns + 1, true, now) }

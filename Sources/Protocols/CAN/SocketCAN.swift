@@ -53,6 +53,7 @@ package struct CANErrorClasses: OptionSet, Hashable, Sendable {
   package let rawValue: UInt32
   package init(rawValue: UInt32) { self.rawValue = rawValue }
 
+  package static let lostArbitration = CANErrorClasses(rawValue: 0x02)
   package static let controller = CANErrorClasses(rawValue: 0x04)
   package static let protocolViolation = CANErrorClasses(rawValue: 0x08)
   package static let noAcknowledgement = CANErrorClasses(rawValue: 0x20)

@@ -66,7 +66,7 @@ import Testing
     #expect(outcome(true) == (.messages, [[0x62, 1, 1, 5]]))
   }
 
-  @Test func `an unusable message of one ECU does not spoil those of the others`() {
+  @Test func `an unusable message of one ECU does not discard those of the others`() {
     let request = AdapterRequest(addressing: ECUAddressing(bus: .can, target: Target(.functional)), bytes: [0x01, 0x0C], text: [])
     var exchange = FramesExchange(request, at: 0)
     var output: [CANFrame] = []

@@ -157,12 +157,14 @@ struct FramesExchange: Sendable {
 
   private mutating func add(_ message: Message, at now: Instant) {
     guard isResponse(message.bytes) else { return }
-    // A negative response does not name the data that were requested.
-    if isAfterUnanswered, !hasIgnored, message.bytes.first == 0x7F { return hasIgnored = true }
-    if message.bytes.first == 0x7F, message.bytes.count >= 3, message.bytes[2] == Self.responsePending {
+    let isNegative = message.bytes.first == 0x7F
+    if isNegative, message.bytes[2] == Self.responsePending {
       pending.removeAll { $0.source == message.source }
       pending.append((message.source, message, now &+ Self.pendingTime))
       end = pendingEnd
+    } else if isNegative, isAfterUnanswered, !hasIgnored {
+      // It does not name the data that were requested.
+      hasIgnored = true
     } else {
       pending.removeAll { $0.source == message.source }
       if messages.count < Self.maxMessages { messages.append(message) }
@@ -213,7 +215,7 @@ struct FramesExchange: Sendable {
 
   /// The outcome once nothing more can follow; nil while the exchange continues.
   func outcome(at now: Instant) -> Outcome? {
-    // An unusable message of one ECU does not spoil those of the others.
+    // An unusable message of one ECU does not discard those of the others.
     if let problem, isPhysical || messages.isEmpty && isOver(at: now) { return .failed(problem) }
     if isPhysical, !messages.isEmpty { return .messages }
     guard isOver(at: now) else { return nil }

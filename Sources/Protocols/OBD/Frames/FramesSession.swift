@@ -2,46 +2,16 @@
 // carries one request at a time as frames (FramesExchange), finds out why a request remains unanswered, and limits the load of the bus.
 // There is nothing to retarget, because each frame carries its address, and no voltage to measure.
 //
-//   down ─ link up ─▶ opening ─▶ ready ─ the adapter rejects frames, or the bus is disturbed ─▶ resting ─▶ opening
-
-/// How frames reach the bus.
-enum FramesPort: Equatable, Sendable {
-  /// Through an adapter. `bitRate` in bit/s; nil: the adapter keeps its own.
-  case slcan(bitRate: Int?)
-  /// Through a socket of the kernel. `bitRate` is the rate to which the administrator has set the interface, if known.
-  case socket(bitRate: Int?)
-
-  var bitRate: Int? {
-    switch self {
-    case .slcan(let bitRate), .socket(let bitRate): bitRate
-    }
-  }
-}
+//   down ─ link up ─▶ opening ─▶ ready ─ the adapter rejects frames, or the bus has errors ─▶ resting ─▶ opening
+//                                  ready ─ no node acknowledges, or nothing responds ─▶ closed ─ next request ─▶ opening
 
 struct FramesSession: CommandlessDialogue {
   private static let noVoltageMessage = "a CAN adapter does not measure it"
   private static let rejectionMessage = "the CAN adapter sends no frames (bus-off); check wiring and bit-rate: reopening its channel"
-  private static let busOffMessage =
-    "the CAN interface is bus-off; check wiring and bit rate, and set restart-ms with ip link"
+  private static let busOffMessage = "the CAN interface is bus-off; check wiring and bit rate, and set restart-ms with ip link"
   private static let quietTime: Nanoseconds = 50 * .millisecond
-  /// The time for the reply to a status query, if the adapter replies to them, and besides the latency if that is not known.
-  private static let (statusTimeout, firstStatusTimeout): (Nanoseconds, Nanoseconds) = (.second, 250 * .millisecond)
-  /// The consecutive status queries without a reply after which no more are sent.
-  private static let maxStatusMisses = 3
-  /// The consecutive requests without a response after which the channel is closed until the next one: an adapter can repeat a frame that no
-  /// node acknowledges, which not all of them report. If the adapter has never replied to anything, it is given up after the next one.
-  private static let (maxUnansweredOpen, maxUnansweredSilent) = (3, 3)
-  /// The pause after the adapter or the bus has failed. It doubles with each failure of the bus, up to 320 s, because every attempt at a
-  /// wrong bit rate disturbs the bus.
+  /// The pause after the channel could not be opened.
   private static let restTime: Nanoseconds = 10 * .second
-  private static let maxDoublings = 5
-  /// The consecutive rejected frames after which the channel is reopened.
-  private static let maxRejections = 3
-  /// The frames that a socket receives at least: those with the response identifiers of ISO 15765-4 and of most manufacturers.
-  private static let responseFilters = [
-    CANFilter(CANIdentifier(0x600), mask: 0x600), CANFilter(CANIdentifier(0x18DA_F100), mask: 0x1FFF_FF00),
-  ]
-  private static let maxFilters = 64
 
   private enum State: Sendable {
     case down(String)
@@ -61,8 +31,8 @@ struct FramesSession: CommandlessDialogue {
   private var decoder = SLCANDecoder()
   /// The request in flight.
   private var exchange: FramesExchange?
-  /// The end of the wait for the status that shows why a request was not answered; nil if there is no such wait.
-  private var statusDeadline: Instant?
+  private var statusQuery = StatusQuery()
+  private var responseFailures = ResponseFailures()
   /// Until when nothing may be sent; nil if something may be sent.
   private var pausedUntil: Instant?
   private var load: BusLoad
@@ -78,17 +48,7 @@ struct FramesSession: CommandlessDialogue {
   private var latency: Nanoseconds = 0
   /// Whether the adapter acknowledges frames.
   private var acknowledges = false
-  /// Whether the adapter has replied to a status query, how many consecutive ones it has not replied to, and how many are on their way.
-  private var (hasStatus, statusMisses, statusQueries) = (false, 0, 0)
-  private var rejections = 0
-  /// The consecutive failures of the bus, and whether the last status had reported errors of the bus.
-  private var busFailures = 0
-  private var hadBusError = false
-  /// The consecutive requests without a response, and the last of them if its response can still arrive.
-  private var unanswered = 0
-  private var lateRequest: AdapterRequest?
-  /// The frames that a socket receives: those above, and those of further ECUs once a request is sent to them.
-  private var filters = Self.responseFilters
+  private var filters = ResponseFilters()
   /// What error frames of the kernel have reported since the request was sent.
   private var reportedStatus: SLCANStatus = []
   /// The frames and the request of the last exchange, for messages.
@@ -123,7 +83,7 @@ struct FramesSession: CommandlessDialogue {
     switch state {
     case .opening(let opening, _): opening.deadline
     case .closed: pausedUntil
-    case .ready: statusDeadline ?? exchange?.deadline ?? pausedUntil
+    case .ready: statusQuery.deadline ?? exchange?.deadline ?? pausedUntil
     case .down, .starting, .resting: nil
     }
   }
@@ -138,8 +98,9 @@ struct FramesSession: CommandlessDialogue {
   // MARK: The link
 
   mutating func linkCameUp(baud: Int?, _ effects: inout Effects) {
-    (hasResponded, acknowledges, busFailures, unanswered) = (false, false, 0, 0)
-    if isSocket { effects.append(.filter(.main, filters)) }
+    (hasResponded, acknowledges) = (false, false)
+    responseFailures.reset()
+    if isSocket { effects.append(.filter(.main, filters.list)) }
     beginOpening()
   }
 
@@ -150,13 +111,16 @@ struct FramesSession: CommandlessDialogue {
 
   private mutating func beginOpening() {
     endExchange()
-    (decoder, rejections, pausedUntil) = (SLCANDecoder(), 0, nil)
-    (hasStatus, statusMisses, statusQueries) = (false, 0, 0)
+    (decoder, statusQuery, pausedUntil) = (SLCANDecoder(), StatusQuery(), nil)
+    responseFailures.frameAccepted()
     failures.reset()
     state = isSocket ? .starting : .opening(SLCANOpening(bitRate: port.bitRate), nil)
   }
 
-  private mutating func endExchange() { (exchange, statusDeadline) = (nil, nil) }
+  private mutating func endExchange() {
+    exchange = nil
+    statusQuery.cancel()
+  }
 
   // MARK: Commands
 
@@ -192,23 +156,15 @@ struct FramesSession: CommandlessDialogue {
 
   private mutating func begin(_ request: AdapterRequest, at now: Instant, _ effects: inout Effects) {
     (lastCommand, reportedStatus) = (request.text, [])
-    if isSocket, let reply = request.addressing.target?.reply { admit(reply, &effects) }
+    if isSocket, let reply = request.addressing.target?.reply, filters.admit(reply) { effects.append(.filter(.main, filters.list)) }
     var storage: [CANFrame] = []
     swap(&storage, &lastFrames)
-    let isAfterUnanswered = lateRequest.map { $0.addressing.target == request.addressing.target && $0.bytes.first == request.bytes.first }
     exchange = FramesExchange(
-      request, at: now, latency: latency, isAcknowledged: acknowledges, isAfterUnanswered: isAfterUnanswered ?? false, storage: storage)
+      request, at: now, latency: latency, isAcknowledged: acknowledges, isAfterUnanswered: responseFailures.canPrecede(request),
+      storage: storage)
     exchange?.appendDue(to: &output, at: now)
     flush(&effects)
     conclude(at: now, &effects)
-  }
-
-  /// Makes the socket receive frames with this identifier.
-  private mutating func admit(_ reply: CANIdentifier, _ effects: inout Effects) {
-    guard !filters.contains(where: { $0.matches(reply) }) else { return }
-    if filters.count == Self.maxFilters { filters.remove(at: Self.responseFilters.count) }
-    filters.append(CANFilter(reply, mask: 0x1FFF_FFFF))
-    effects.append(.filter(.main, filters))
   }
 
   /// Sends the frames in `output`: to an adapter in one write, to a socket each in its own.
@@ -238,7 +194,10 @@ struct FramesSession: CommandlessDialogue {
 
   /// Closes the channel: an adapter repeats a frame that is not acknowledged until then.
   mutating func stop(_ effects: inout Effects) {
-    if case .ready = state, !isSocket { effects.send(.main, SLCAN.close) }
+    switch state {
+    case .opening, .ready: if !isSocket { effects.send(.main, SLCAN.close) }
+    case .down, .closed, .starting, .resting: break
+    }
   }
 
   mutating func apply(_ reaction: Reaction, _ effects: inout Effects) {
@@ -285,18 +244,15 @@ struct FramesSession: CommandlessDialogue {
       exchange?.receive(frame, &output, at: now)
       // The next frames can belong to another request.
       conclude(at: now, &effects)
-    // The adapter has no status: nevertheless, all that it had received before has arrived.
-    case .rejected where statusQueries > 0 && !(acknowledges && exchange?.awaitsAcknowledgement ?? false):
-      (hasStatus, statusMisses, statusQueries) = (true, 0, statusQueries - 1)
-      if statusDeadline != nil, statusQueries == 0 { statusReceived(nil, at: now, &effects) }
+    case .rejected where statusQuery.isOutstanding && !(acknowledges && exchange?.awaitsAcknowledgement ?? false):
+      if statusQuery.replied() { statusReceived([], at: now, &effects) }
     case .rejected where exchange != nil:
-      rejections += 1
+      responseFailures.frameRejected()
       queryStatus(at: now, &effects)
-    case .status(let status):
-      (hasStatus, statusMisses, statusQueries) = (true, 0, max(statusQueries - 1, 0))
-      if statusDeadline != nil, statusQueries == 0 { statusReceived(status, at: now, &effects) }
+    case .status(let status): if statusQuery.replied() { statusReceived(status, at: now, &effects) }
     case .queued:
-      (rejections, acknowledges) = (0, true)
+      responseFailures.frameAccepted()
+      acknowledges = true
       exchange?.acknowledged(at: now)
     // Adapters without automatic polling acknowledge a frame like a command.
     case .accepted where exchange?.awaitsAcknowledgement ?? false:
@@ -321,9 +277,9 @@ struct FramesSession: CommandlessDialogue {
       state = .opening(opening, request)
       if let result { continueOpening(result, at: now, &effects) }
     case .ready:
-      if let statusDeadline, now >= statusDeadline {
-        (statusMisses, statusQueries) = (statusMisses + 1, 0)
-        statusReceived(nil, at: now, &effects)
+      if let deadline = statusQuery.deadline, now >= deadline {
+        statusQuery.expired()
+        statusReceived([], at: now, &effects)
       } else if let deadline = exchange?.deadline, now >= deadline {
         exchange?.expire(&output, at: now)
         flush(&effects)
@@ -377,12 +333,12 @@ struct FramesSession: CommandlessDialogue {
     guard let result = exchange?.outcome(at: now) else { return }
     switch result {
     case .messages:
-      (rejections, busFailures, unanswered, hadBusError, lateRequest) = (0, 0, 0, false, nil)
+      responseFailures.reset()
       reader.beginReply()
       for message in exchange?.messages ?? [] { reader.add(message.bytes, from: message.source.number) }
       finish(.messages, at: now)
     case .failed(let reason): finish(.unreadable(reason), at: now)
-    case .noResponse: if statusDeadline == nil { queryStatus(at: now, &effects) }
+    case .noResponse: if statusQuery.deadline == nil { queryStatus(at: now, &effects) }
     }
   }
 
@@ -396,48 +352,41 @@ struct FramesSession: CommandlessDialogue {
     (self.outcome, event) = (outcome, .replied)
   }
 
-  /// Asks the adapter why there is no response. One that arrives before the status still counts: it was only delayed by the connection.
+  /// Asks the adapter why there is no response. One that arrives before the status still counts.
   private mutating func queryStatus(at now: Instant, _ effects: inout Effects) {
-    guard hasResponded || isSocket || unanswered < Self.maxUnansweredSilent else {
+    guard hasResponded || isSocket || !responseFailures.isSilent else {
       endExchange()
       return event = .needs(.giveUp(SLCANOpening.silentMessage))
     }
     if exchange?.awaitsAcknowledgement ?? false { acknowledges = false }
     if isSocket { return statusReceived(reportedStatus, at: now, &effects) }
-    guard statusMisses < Self.maxStatusMisses else { return statusReceived(nil, at: now, &effects) }
-    statusDeadline = now &+ (hasStatus ? Self.statusTimeout : Self.firstStatusTimeout &+ latency)
-    statusQueries += 1
+    guard statusQuery.isSupported else { return statusReceived([], at: now, &effects) }
+    statusQuery.begin(latency: latency, at: now)
     effects.send(.main, SLCAN.status)
   }
 
-  /// Ends the exchange without messages, and derives the reason from the status.
-  private mutating func statusReceived(_ status: SLCANStatus?, at now: Instant, _ effects: inout Effects) {
+  /// Ends the exchange without messages; the status shows why.
+  private mutating func statusReceived(_ status: SLCANStatus, at now: Instant, _ effects: inout Effects) {
     if exchange?.hasResponse ?? false {
-      statusDeadline = nil
+      statusQuery.cancel()
       return conclude(at: now, &effects)
     }
-    unanswered += 1
-    lateRequest = exchange.flatMap { $0.hasIgnored ? nil : $0.request }
+    let cause = responseFailures.cause(status, of: exchange)
     finish(.status(.noData), at: now)
-    let status = status ?? []
-    defer { hadBusError = status.contains(.busError) }
-    if rejections >= Self.maxRejections {
-      rejections = 0
-      busFailed(Self.rejectionMessage, at: now)
-    } else if status.contains(.errorPassive) || rejections > 0 {
-      // No other node acknowledges the frames.
+    switch cause {
+    case .noResponse: if responseFailures.isSilent { closeUntilRequest(&effects) }
+    case .noAcknowledgement:
       outcome = .status(.canError)
       closeUntilRequest(&effects)
-    } else if status.contains(.busError), hadBusError {
+    case .lostFrames: outcome = .status(.bufferFull)
+    case .busErrors:
       let rate = port.bitRate.map { " (\($0))" } ?? ""
       busFailed("errors on the CAN bus; check bit-rate\(rate), wiring and termination", at: now)
-    } else if !status.isDisjoint(with: [.receiveQueueFull, .dataOverrun]) {
-      outcome = .status(.bufferFull)
-    } else if unanswered >= Self.maxUnansweredOpen {
-      closeUntilRequest(&effects)
+    case .rejectedFrames: busFailed(Self.rejectionMessage, at: now)
     }
   }
 
+  /// Closes the channel, because the adapter could repeat a frame that no node acknowledges.
   private mutating func closeUntilRequest(_ effects: inout Effects) {
     guard !isSocket else { return }
     stop(&effects)
@@ -446,7 +395,6 @@ struct FramesSession: CommandlessDialogue {
 
   private mutating func busFailed(_ reason: String, at now: Instant) {
     endExchange()
-    event = .needs(.rest(until: now &+ Self.restTime << busFailures, reason))
-    busFailures = min(busFailures + 1, Self.maxDoublings)
+    event = .needs(.rest(until: now &+ responseFailures.nextPause(), reason))
   }
 }
