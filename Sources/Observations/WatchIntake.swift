@@ -1,6 +1,6 @@
 // Converts the replies of Watch to observations: each value once, with its time on the boot clock. It stores the latest observation of
 // each property, because a snapshot repeats values, and because a value that is not confirmed within its lifetime has to end. The daemon
-// reports this end (`stale`), but while the reader, the daemon or the computer stands still, reports are merged or late. No I/O.
+// reports this end (`stale`), but while the reader, the daemon or the computer is stopped, reports are merged or late. No I/O.
 
 import Protocols
 import Varlink
@@ -70,7 +70,9 @@ public struct WatchIntake {
   public mutating func endUnconfirmed() -> [Observation] {
     var ends: [Observation] = []
     for (device, known) in devices.sorted(by: { $0.key < $1.key }) {
-      for property in known.properties.keys.sorted() { end(property, of: device, at: lastRead, to: &ends) }
+      for (property, latest) in known.properties.sorted(by: { $0.key < $1.key }) {
+        if let end = end(of: latest, property, device, at: lastRead) { append(end, property, device, to: &ends) }
+      }
     }
     return ends
   }
@@ -114,24 +116,31 @@ public struct WatchIntake {
   ) {
     let content: Reading.Content = reading.value.map { .value($0) } ?? .absent(reading.reason ?? "unknown")
     var time = time(of: reading, at: clock)
-    end(reading.property, of: reading.device, at: time, to: &ends)
-    if let latest = devices[reading.device]?.properties[reading.property] {
+    if var latest = devices[reading.device]?.properties[reading.property] {
+      if let end = end(of: latest, reading.property, reading.device, at: time) {
+        append(end, reading.property, reading.device, to: &ends)
+        latest = end
+      }
       // An equal value is a new sample only if it was measured later.
       if latest.content == content, reading.value == nil || reading.time == nil || time <= latest.time { return }
       // Times must increase: the value may have been replaced before it arrived, or become absent within the same microsecond.
       if time <= latest.time { time = latest.time + 1 }
     }
-    devices[reading.device]?.properties[reading.property] = Latest(time: time, content: content, unit: reading.unit)
-    observations.append(Observation(device: reading.device, property: reading.property, unit: reading.unit, time: time, content: content))
+    append(Latest(time: time, content: content, unit: reading.unit), reading.property, reading.device, to: &observations)
   }
 
-  /// Ends the value of a property with its lifetime, if the lifetime has passed at `time` (µs of the boot) without a confirmation.
-  private mutating func end(_ property: String, of device: String, at time: Int64, to ends: inout [Observation]) {
-    guard let lifetime = lifetimes[device]?[property], let latest = devices[device]?.properties[property], case .value = latest.content,
+  private mutating func append(_ latest: Latest, _ property: String, _ device: String, to observations: inout [Observation]) {
+    devices[device]?.properties[property] = latest
+    observations.append(Observation(device: device, property: property, unit: latest.unit, time: latest.time, content: latest.content))
+  }
+
+  /// The end of a value with its lifetime, if the lifetime has passed at `time` (µs of the boot) without a confirmation. The lifetime is only
+  /// looked up for a value that is old enough.
+  private func end(of latest: Latest, _ property: String, _ device: String, at time: Int64) -> Latest? {
+    guard time > latest.time + confirmationDelay, case .value = latest.content, let lifetime = lifetimes[device]?[property],
       time > latest.time + lifetime + confirmationDelay
-    else { return }
-    devices[device]?.properties[property] = Latest(time: latest.time + lifetime, content: Self.stale, unit: latest.unit)
-    ends.append(Observation(device: device, property: property, unit: latest.unit, time: latest.time + lifetime, content: Self.stale))
+    else { return nil }
+    return Latest(time: latest.time + lifetime, content: Self.stale, unit: latest.unit)
   }
 
   /// The time of a reading on the boot clock. The age is that when it was sent, exact to 1 ms, and wrong by the time for which this program

@@ -1,5 +1,5 @@
 // Watches the daemon: calls Watch on its socket, and calls it again after the connection has ended. A daemon that sends nothing for three
-// heartbeat periods counts as dead. The connection also ends if this program or the computer stood still for that time, because the daemon
+// heartbeat periods counts as dead. The connection also ends if this program or the computer was stopped for that time, because the daemon
 // merges what a client does not read, or did not run itself. The watch reads a limited amount per turn of the loop, so that other sources
 // are served in between. If its owner does not need each value at once, it pauses after each read: one long read takes much less CPU time
 // than many short ones.

@@ -152,7 +152,7 @@ extension EndToEnd {
       #expect(service.end() == 0)
     }
 
-    @Test func `a value ends with its lifetime while the daemon stands still`() throws {
+    @Test func `a value ends with its lifetime while the daemon is stopped`() throws {
       let rig = try Rig()
       let (daemon, _) = try rig.ev()
       let history = History(rig)

@@ -815,7 +815,7 @@ class Explained(PageTest):
         self.open("device/ev", "tr[data-reference='ev.boost']")
         number = lambda name: self.page.locator(f"tr[data-reference='ev.{name}'] .number")
         for value in (1.5, 1.5, 1.6):
-            # Between two values, the daemon stands still for less time than the server takes to notice.
+            # Between two values, the daemon is stopped for less time than the server takes to notice.
             self.fake.send(changes=[reading("ev", "boost", value, "bar")])
             expect(number("boost")).to_have_text(str(value))
             expect(number("boost")).to_have_text("– stale", timeout=4000)

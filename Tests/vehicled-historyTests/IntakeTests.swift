@@ -56,7 +56,7 @@ import Varlink
     #expect(intake.read(Self.changes(smallest), at: Self.clock(12)).observations.map(\.time) == [12_000_000])
   }
 
-  @Test func `a reader that stood still stores the times of the measurements`() {
+  @Test func `a reader that was stopped stores the times of the measurements`() {
     var intake = WatchIntake()
     _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10)]), at: Self.clock(10))
     // Sent at once, and read 17 s later.
@@ -97,7 +97,7 @@ import Varlink
       ])
   }
 
-  @Test func `a daemon or a computer that stood still does not prolong a value`() {
+  @Test func `a daemon or a computer that was stopped does not prolong a value`() {
     var intake = WatchIntake()
     _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10), Self.reading("rpm", .int(1), at: 10)]), at: Self.clock(10))
     intake.describe([Self.schema(2, "speed", "rpm")])

@@ -1,4 +1,4 @@
-// What the batches of a fleet contain after the bridge or the daemon stood still.
+// What the batches of a fleet contain after the bridge or the daemon was stopped.
 
 import Protocols
 import SampleBlocks

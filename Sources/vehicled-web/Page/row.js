@@ -110,7 +110,7 @@ export class Row {
     else if (this.ring.length) this.ring.push(wall, NaN);
   }
 
-  // Withdraws a value that has outlived its lifetime, as the daemon does, unless it stands still.
+  // Withdraws a value that has outlived its lifetime, as the daemon does unless it is stopped.
   expire(now, wall) {
     const late = this.age(now) - (this.declaration.lifetime ?? Infinity);
     if (late > MAX_DELAY) this.withdraw("stale", wall - late);

@@ -195,7 +195,7 @@ import ServiceRuntime
     return true
   }
 
-  /// Counts the frames that the kernel dropped because the daemon read them too late, and ends states whose reason is long ago.
+  /// Counts the frames that the kernel dropped because the daemon read them too late, and ends states that are over.
   private func countDrops(at now: Instant) {
     guard let socket, now >= dropsCountedAt + Self.dropCheckInterval else { return }
     dropsCountedAt = now
