@@ -106,8 +106,13 @@ final class Program: @unchecked Sendable {
 
   /// Its exit status once it has ended by itself.
   func status(within seconds: Double) -> Int32? {
-    _ = wait(seconds: seconds) { !isRunning }
-    return exitStatus
+    // What was read once is kept: while `Process` reaps it, there is nothing to read for a moment.
+    var status: Int32?
+    _ = wait(seconds: seconds) {
+      status = exitStatus
+      return status != nil || pid <= 0
+    }
+    return status
   }
 
   /// Its exit status (negative: the signal that ended it); nil while it runs. From the kernel: for `Process` a program runs

@@ -20,6 +20,8 @@ final class DrivenCar: Sendable {
   struct Record {
     var calls: [ReceivedCall] = []
     var holder: Int32 = -1
+    /// The connection of Watch.
+    var watcher: Int32 = -1
     /// The connection of the last Stop.
     var stopper: Int32 = -1
     /// The connection of the last Continue.
@@ -79,6 +81,7 @@ final class DrivenCar: Sendable {
       return .send(VarlinkReply.message(Contract.Drive.Result(lease: "token\(lease)", state: "driving"), continues: true))
     case Contract.Watch.name:
       if case .array(let names)? = parameters["references"] { record.withLock { $0.watched = names.compactMap(\.string) } }
+      record.withLock { $0.watcher = connection }
       return .send(VarlinkReply.message(Contract.Watch.Result(sequence: 0, snapshot: [Self.snapshot]), continues: true))
     case Contract.Set.name:
       guard let name = parameters["property"]?.string, case .bool(let isDown)? = parameters["value"]?["bool"] else {
@@ -89,6 +92,9 @@ final class DrivenCar: Sendable {
         return .send(VarlinkReply.message(.deviceError(device: "rover", code: "no-buttons", message: "the car wants no buttons now")))
       }
       let reading = Contract.Reading(device: "rover", property: name, value: .bool(isDown))
+      // As the daemon does: the snapshot may be processed after the reply, the change comes after the snapshot.
+      SocketServer.send(
+        record.withLock { $0.watcher }, VarlinkReply.message(Contract.Watch.Result(sequence: 1, changes: [reading]), continues: true))
       return .send(VarlinkReply.message(Contract.Set.Result(reading: reading)))
     case Contract.Call.name:
       func angle(_ name: String) -> Double? {
