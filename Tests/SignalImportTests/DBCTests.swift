@@ -97,7 +97,19 @@ import Testing
     // Tesla writes the bits of signed numbers.
     #expect(try labels("0|16@1- (0.00125,0) [-40.9575|40.9575] \"m/s^2\"", "32768 \"SNA\"") == ["float", "-32768: SNA"])
     // 0.1 × 3 is not exactly 0.3.
-    #expect(try labels("0|8@1+ (0.1,0) [0|0.3] \"V\"", "3 \"invalid\" 4 \"invalid\"") == ["float", "4: invalid"])
+    #expect(try labels("0|8@1+ (0.1,0) [0|0.3] \"V\"", "3 \"high\" 4 \"invalid\"") == ["float", "4: invalid"])
+    // Ford: the range includes the number; Tesla: no range, and 0; Volkswagen: in German.
+    #expect(
+      try labels("0|16@1+ (1,0) [0|65533] \"kilopascal\"", "65535 \"Not_Supported\" 65534 \"Invalid\" 65533 \"Unknown\"")
+        == ["int", "65535: Not_Supported", "65534: Invalid", "65533: Unknown"])
+    #expect(
+      try labels("0|12@1+ (0.01,-20.5) [0|0] \"Nm\"", "0 \"x\" 4095 \"SNA\" 4094 \"UNDEFINABLE_DATA\"")
+        == ["float", "4095: SNA", "4094: UNDEFINABLE_DATA"])
+    #expect(
+      try labels("0|5@1+ (5,0) [0|150] \"mph\"", "31 \"NONE\" 0 \"UNKNOWN_SNA\"") == ["int", "31: NONE", "0: UNKNOWN_SNA"])
+    #expect(
+      try labels("0|8@1+ (1,0) [0|255] \"Unit_KiloMeterPerHour\"", "255 \"kein_Wert_im_Speicher\"")
+        == ["int", "255: kein_Wert_im_Speicher"])
   }
 
   @Test func `texts of all or most values are the names of an enumeration`() throws {
@@ -110,8 +122,26 @@ import Testing
     #expect(try string("0|8@1+ (1,0) [0|255] \"\"", "0 \"a\" 1 \"b\" 7 \"c\""))
     // A range that no author has adapted.
     #expect(try string("0|3@1+ (1,0) [0|1] \"\"", "0 \"a\" 1 \"b\" 2 \"c\" 3 \"d\""))
+    // Ranges that contradict the names (Tesla, Volkswagen), and names that do not begin with 0 or 1.
+    #expect(try string("0|4@1+ (1,0) [4|14] \"\"", "0 \"DRIVE_OFF\" 1 \"DRIVE_ON\" 3 \"LOAD_SHED\" 2 \"SHUTTING_DOWN\""))
+    #expect(try string("0|4@1+ (1,0) [8|15] \"\"", "1 \"DM_COMFORT\" 3 \"DM_SPORT\" 2 \"DM_STANDARD\" 4 \"RWD_COMFORT\""))
+    #expect(try string("0|8@1+ (1,0) [0|15] \"SED\"", "2 \"a\" 3 \"b\" 4 \"c\" 29 \"d\""))
+    #expect(try string("0|4@1+ (1,0) [0|15] \"\"", "5 \"P\" 6 \"R\" 7 \"N\" 8 \"D\""))
+    #expect(try labels("0|6@1+ (1,0) [5|33] \"\"", "0 \"low\" 55 \"high\" 57 \"off\"").first == "int")
+    #expect(try labels("0|10@1+ (1,0) [1|1021] \"\"", "0 \"a\" 1022 \"b\" 1023 \"c\"").first == "int")
     #expect(try labels("0|1@1+ (1,0) [0|1] \"\"", "1 \"error\"") == ["bool"])
     #expect(try labels("0|8@1+ (1,0) [300|400] \"\"", "255 \"SNA\"") == ["int", "255: SNA"])
+  }
+
+  @Test func `units become symbols, however they are written`() {
+    for (text, unit) in [
+      ("km / h", "km/h"), ("Unit_KiloMeterPerHour", "km/h"), ("deg/s", "°/s"), ("Degrees C", "°C"), ("celsius", "°C"), ("meters", "m"),
+      ("m/s2", "m/s²"), ("Unit_NewtoMeter", "Nm"), ("Unit_MeterPerSeconSquar", "m/s²"), ("U/min", "rpm"), ("V", "V"), ("S", "S"),
+      ("MPH", "mph"), ("pix/sec", "pix/sec"),
+    ] {
+      #expect(DBCUnits.unit(text) == unit, "\(text)")
+    }
+    for text in ["", " ", "-", "Unit_None", "SED", "yes/no", "Unitless", "bits"] { #expect(DBCUnits.unit(text) == nil, "\(text)") }
   }
 
   @Test func `limits that the bits cannot exceed are left out`() throws {

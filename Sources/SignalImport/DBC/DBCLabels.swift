@@ -15,10 +15,11 @@ struct DBCLabels {
 
   private static let maxCount = 200
   /// Words, and parts of texts without blanks and punctuation, for a value that is not available. Manufacturers use English and German.
-  private static let words: Set = ["sna", "na", "nan", "init"]
+  private static let words: Set = ["sna", "na", "nan", "init", "none"]
   private static let phrases = [
-    "notavail", "unavail", "invalid", "notvalid", "undefined", "notdefined", "unknown", "error", "fault", "fail", "reserved", "unused",
-    "notused", "nodata", "nosignal", "novalue", "ungültig", "ungueltig", "nicht", "fehler",
+    "notavail", "unavail", "invalid", "notvalid", "undefin", "notdefined", "unknown", "error", "fault", "fail", "reserved", "unused",
+    "notused", "notsupp", "notinspec", "notinst", "nodata", "nosignal", "novalue", "nospeed", "ungültig", "ungueltig", "nicht", "fehler",
+    "keinwert", "keinsignal", "keinedaten",
   ]
 
   /// Throws if there are more texts than a section may have. `hasUnit`: whether the numbers have a unit.
@@ -33,10 +34,10 @@ struct DBCLabels {
       return
     }
     let range = Self.validRange(of: signal)
-    let atEnd = Self.absentAtEnds(labels, of: signal.field)
+    let absent = Self.absent(labels, of: signal.field, range)
     let isPlain = signal.factor == 1 && signal.offset == 0
-    isEnumeration = isPlain && Self.areNames(labels, range, hasRange: range != signal.field.range, hasUnit: hasUnit, atEnd)
-    let isUsed = isEnumeration ? { _ in true } : { atEnd.contains($0.value) || !range.contains(Double($0.value)) } as (Label) -> Bool
+    isEnumeration = isPlain && Self.areNames(labels, range, hasRange: range != signal.field.range, hasUnit: hasUnit, absent)
+    let isUsed = isEnumeration ? { _ in true } : { absent.contains($0.value) || !range.contains(Double($0.value)) } as (Label) -> Bool
     used = labels.filter(isUsed)
     unused = labels.filter { !isUsed($0) }
   }
@@ -62,34 +63,41 @@ struct DBCLabels {
     }
   }
 
-  /// Whether the texts are the names of an enumeration: every value has one, or most values of a number without a unit do. Many files do not
-  /// limit the range of an enumeration; its names then begin with 0 or 1.
+  /// Whether the texts are the names of an enumeration: every value has one, or a number without a unit has as many as an enumeration.
   private static func areNames(
-    _ labels: [Label], _ range: ClosedRange<Double>, hasRange: Bool, hasUnit: Bool, _ atEnd: Set<Int>
+    _ labels: [Label], _ range: ClosedRange<Double>, hasRange: Bool, hasUnit: Bool, _ absent: Set<Int>
   ) -> Bool {
     let count = range.upperBound.rounded(.down) - range.lowerBound.rounded(.up) + 1
-    let named = Double(labels.count { range.contains(Double($0.value)) })
-    if named >= count { return true }
-    let names = labels.filter { !atEnd.contains($0.value) }
-    guard !hasUnit, names.count > 1, names.contains(where: { $0.value == 0 || $0.value == 1 }) else { return false }
-    return !hasRange || 2 * named >= count
+    let named = labels.count { range.contains(Double($0.value)) }
+    if Double(named) >= count { return true }
+    let names = Set(labels.map(\.value)).subtracting(absent)
+    guard !hasUnit, names.count > 1 else { return false }
+    // Many files do not limit the range of an enumeration. Two names can be those of special numbers, as "254: off, 255: automatic".
+    guard hasRange else { return names.count > 2 || !names.isDisjoint(with: 0...1) }
+    if 2 * Double(named) >= count { return true }
+    // In others the range contradicts the names: 4 to 14 for an enumeration with names for 0 to 3.
+    let inside = names.count { range.contains(Double($0)) }
+    return inside < names.count && (inside > 2 || names.isSuperset(of: 0...1) || names.isSuperset(of: 1...2))
   }
 
-  /// The largest values of the bits, and the smallest ones of a signed number, as far as their texts say that there is no value. A single
-  /// bit has none.
-  private static func absentAtEnds(_ labels: [Label], of field: CANBitField) -> Set<Int> {
+  /// The numbers whose texts say that there is no value: outside of the valid range, the largest ones, and the smallest ones of a signed
+  /// number; also 0 if it is "signal not available". A single bit has none.
+  private static func absent(_ labels: [Label], of field: CANBitField, _ range: ClosedRange<Double>) -> Set<Int> {
+    guard field.length > 1 else { return [] }
     let absent = Set(labels.filter { saysAbsent($0.text) }.map(\.value))
-    var found: Set<Int> = []
-    for (end, step) in [(field.range.upperBound, -1), (field.range.lowerBound, 1)] where end != 0 && field.length > 1 {
-      var next = Int(exactly: end)
-      while let value = next, absent.contains(value), found.insert(value).inserted { next = value + step }
-    }
-    return found
+    var found = absent.filter { !range.contains(Double($0)) }
+    var next = Int(exactly: range.upperBound.rounded(.down))
+    while let value = next, value != 0, absent.contains(value), found.insert(value).inserted { next = value - 1 }
+    next = field.isSigned ? Int(exactly: range.lowerBound.rounded(.up)) : nil
+    while let value = next, value != 0, absent.contains(value), found.insert(value).inserted { next = value + 1 }
+    return found.union(labels.filter { $0.value == 0 && words(of: $0.text).contains("sna") }.map(\.value))
   }
 
   private static func saysAbsent(_ text: String) -> Bool {
-    let parts = text.lowercased().split { !$0.isLetter }.map(String.init)
+    let parts = words(of: text)
     let joined = parts.joined()
     return joined == "na" || parts.contains(where: words.contains) || phrases.contains { joined.contains($0) }
   }
+
+  private static func words(of text: String) -> [String] { text.lowercased().split { !$0.isLetter }.map(String.init) }
 }

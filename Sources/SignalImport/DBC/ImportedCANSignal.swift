@@ -83,19 +83,3 @@ struct ImportedCANSignal: Sendable, Equatable {
 
   private static func list(_ texts: [String]) -> String { "[" + texts.map(quoted).joined(separator: ", ") + "]" }
 }
-
-/// The units of DBC files as symbols of SI and automotive units.
-enum DBCUnits {
-  private static let spellings: [String: String] = [
-    "1/min": "rpm", "u/min": "rpm", "min-1": "rpm", "min^-1": "rpm", "r/min": "rpm", "kmph": "km/h", "km/hr": "km/h", "m/s^2": "m/s²",
-    "m/s/s": "m/s²", "degree": "°", "degrees": "°", "deg": "°", "deg/s": "°/s", "celsius": "°C", "degree c": "°C", "percent": "%",
-    "pct": "%", "ohm": "Ω", "kohm": "kΩ", "ampere": "A", "amp": "A", "seconds": "s", "n·m": "Nm", "n.m": "Nm", "n-m": "Nm", "unitless": "",
-    "-": "", "bit": "", "none": "",
-  ]
-
-  static func unit(_ text: String) -> String? {
-    let trimmed = visible(text.split(whereSeparator: \.isWhitespace).joined(separator: " "), limit: 16)
-    guard let unit = spellings[trimmed.lowercased()] ?? TorqueTable.unit(trimmed), !unit.isEmpty else { return nil }
-    return unit
-  }
-}
