@@ -55,6 +55,7 @@ def services():
         check(f"{name} is active and enabled", wait(lambda: package.unit(name) == ("active", "enabled"), 30), package.unit(name))
     check("vehiclectl status answers", sh("vehiclectl status")[0] == 0, sh("vehiclectl status")[1].replace("\n", " | "))
     must("a car is polled", wait(lambda: (service.reading("ev.rpm").get("age") or 99) < 2), service.reading("ev.rpm"))
+    integrators()
     check("the stored value is there", service.get("phone.steps") == "4321", service.get("phone.steps"))
     check("the history records", wait(lambda: recording.status().get("recording")), recording.status())
     begun = recording.samples()
@@ -72,6 +73,26 @@ def services():
     check("the journal has no errors of the services", errors in ("", "-- No entries --"), errors)
     failed = sh("systemctl --failed --plain --no-legend")[1]
     check("no unit of vehicled has failed", "vehicled" not in failed, failed)
+
+
+def integrators():
+    """systemd's own Varlink client, where the release has it, reads the interfaces and calls them."""
+    if sh("varlinkctl --help | grep -q -e ' -E '")[0]:
+        return print("     varlinkctl with -E is not installed", flush=True)
+    for interface, path in (("io.vehicled", "/run/vehicled/io.vehicled"), ("io.vehicled.history", "/run/vehicled-history/io.vehicled.history")):
+        code, out, errors = sh(f"varlinkctl --no-pager introspect {path} {interface}")
+        check(f"varlinkctl introspects {interface}", code == 0 and "method " in out and "# " in out, errors or f"{out.count('method ')} methods, {out.count('error ')} errors, {out.count('# ')} lines of comments")
+        code, out, errors = sh(f"varlinkctl --no-pager validate-idl <<'EOF'\n{out}\nEOF")
+        check("and finds its definition valid", code == 0, errors)
+    socket = "/run/vehicled/io.vehicled"
+    code, out, errors = sh(f"varlinkctl info {socket}")
+    check("varlinkctl shows the service", code == 0 and "io.vehicled" in out, errors or out.replace("\n", " | "))
+    code, out, errors = sh(f"varlinkctl call {socket} io.vehicled.Get " + """'{"references":["ev.rpm"]}'""")
+    check("it gets a value", code == 0 and '"readings"' in out, errors or out[:200].replace("\n", " "))
+    code, out, errors = sh(f"varlinkctl call {socket} io.vehicled.Get " + """'{"references":["ev.nothing"]}'""")
+    check("an error has its name", code != 0 and "io.vehicled." in errors, errors)
+    code, out, errors = sh(f"timeout 5 varlinkctl -E -j call {socket} io.vehicled.Watch " + """'{"references":["ev.rpm"],"minimumIntervalMilliseconds":500}'""")
+    check("it watches", '"snapshot"' in out and '"changes"' in out, errors or f"{len(out.splitlines())} messages in 5 s")
 
 
 def exported(period):
