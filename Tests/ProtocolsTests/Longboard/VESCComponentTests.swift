@@ -87,7 +87,7 @@ import Testing
     var effects = Effects()
     polling.linkCameUp(at: 0)
     #expect(polling.next(at: 0).command == .firmware)
-    polling.firmwareReceived()
+    polling.received(try #require(VESCFirmware([3, 33])))
     #expect(polling.next(at: 0).command == .setupValues)
     for _ in 0..<2 { polling.timedOut(.setupValues, noise: 0, at: 0, &publisher, &effects) }
     #expect(polling.setupSupport == .unknown(timeouts: 2) && !polling.lacksSetupValues)
@@ -96,6 +96,13 @@ import Testing
     polling.responded(to: request, isFirst: false, noise: 0, at: 0, &publisher, &effects)
     #expect(polling.lacksSetupValues && polling.selectedSetupSupport == .unknown(timeouts: 0))
     polling.forgetFirmware()
+    #expect(!polling.lacksSetupValues)
+    // Firmware that supports the request loses responses.
+    polling.received(try #require(VESCFirmware([6, 0])))
+    for _ in 0..<9 {
+      polling.timedOut(.setupValues, noise: 0, at: 0, &publisher, &effects)
+      polling.responded(to: request, isFirst: false, noise: 0, at: 0, &publisher, &effects)
+    }
     #expect(!polling.lacksSetupValues)
   }
 

@@ -15,6 +15,12 @@ struct VESCPollScheduler: Sendable {
   private(set) var selectedSetupSupport = Support.unknown(timeouts: 0)
   /// The support of GET_VALUES_SETUP.
   private(set) var setupSupport = Support.unknown(timeouts: 0)
+  /// The number of timeouts after which a request is unsupported. More for firmware that supports all of them, on which only a link that
+  /// loses responses causes timeouts.
+  private var maxTimeouts = Self.maxTimeoutsOfUnknownFirmware
+  private static let (maxTimeoutsOfUnknownFirmware, maxTimeoutsOfCurrentFirmware) = (2, 10)
+  /// The first version that supports all requests for values. Source: COMM_PACKET_ID in vedderb/bldc datatypes.h.
+  private static let firstCurrentVersion = 5
   /// Whether the firmware version was received, or found to be unavailable.
   private var isIdentified = false
   /// The number of requests for the firmware version.
@@ -50,6 +56,7 @@ struct VESCPollScheduler: Sendable {
     statistics.resetTiming()
     (selectedSetupSupport, setupSupport) = (.unknown(timeouts: 0), .unknown(timeouts: 0))
     (isIdentified, identifications, lastRequestTimedOut) = (false, 0, false)
+    maxTimeouts = Self.maxTimeoutsOfUnknownFirmware
     (setupDue, valuesDue) = (.min, .min)
   }
 
@@ -85,7 +92,10 @@ struct VESCPollScheduler: Sendable {
     return fast
   }
 
-  mutating func firmwareReceived() { isIdentified = true }
+  mutating func received(_ firmware: VESCFirmware) {
+    isIdentified = true
+    if firmware.major >= Self.firstCurrentVersion { maxTimeouts = Self.maxTimeoutsOfCurrentFirmware }
+  }
 
   /// Handles a valid response. `isFirst`: it is the first on this link, or after a silence; `noise`: the number of runs of invalid data.
   mutating func responded(
@@ -93,8 +103,8 @@ struct VESCPollScheduler: Sendable {
     _ effects: inout Effects
   ) {
     lastRequestTimedOut = false
-    selectedSetupSupport = Self.afterResponse(selectedSetupSupport, responded: request.command == .selectedSetupValues)
-    setupSupport = Self.afterResponse(setupSupport, responded: request.command == .setupValues)
+    selectedSetupSupport = afterResponse(selectedSetupSupport, responded: request.command == .selectedSetupValues)
+    setupSupport = afterResponse(setupSupport, responded: request.command == .setupValues)
     if isFirst {
       statistics.resetTiming()
       pace.begin(at: now)
@@ -117,11 +127,11 @@ struct VESCPollScheduler: Sendable {
     if command == .setupValues { setupSupport = Self.afterTimeout(setupSupport) }
   }
 
-  /// The support of a request after a response. `responded`: the response was to this request. After two timeouts, a response to another
-  /// request shows that the request is unsupported.
-  private static func afterResponse(_ support: Support, responded: Bool) -> Support {
+  /// The support of a request after a response. `responded`: the response was to this request. After `maxTimeouts`, a response to
+  /// another request shows that the request is unsupported.
+  private func afterResponse(_ support: Support, responded: Bool) -> Support {
     if responded { return .supported }
-    if case .unknown(let timeouts) = support, timeouts >= 2 { return .unsupported }
+    if case .unknown(let timeouts) = support, timeouts >= maxTimeouts { return .unsupported }
     return support
   }
 

@@ -70,7 +70,7 @@ struct VESCRequests: Sendable {
     switch command {
     case .firmware:
       guard let firmware = VESCFirmware(payload) else { return false }
-      polling.firmwareReceived()
+      polling.received(firmware)
       telemetry.publish(firmware, &publisher, &effects)
     case .values, .setupValues, .selectedSetupValues:
       let content = telemetry.read(command, payload, lacksSetupValues: polling.lacksSetupValues, at: now, &publisher, &effects)
