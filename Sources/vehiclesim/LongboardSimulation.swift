@@ -16,7 +16,8 @@ struct LongboardSimulation: Simulation {
 
       Examples:
         vehiclesim longboard --on pty --symlink /tmp/board
-        vehiclesim longboard --on tcp:127.0.0.1:9600 --dialect documented --fault silence:50:4000
+        vehiclesim longboard --on tcp:127.0.0.1:9600 --dialect documented \\
+          --fault silence:50:4000
 
       -v also prints when the buzzer starts and stops.
       """)

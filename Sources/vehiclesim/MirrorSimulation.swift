@@ -17,7 +17,8 @@ struct MirrorSimulation: Simulation {
       \(helpTable(MirrorFault.table))
 
       Example:
-        vehiclesim mirror --on ble:unix:path=/tmp/bus --key-file /tmp/key --iv-file /tmp/iv -v
+        vehiclesim mirror --on ble:unix:path=/tmp/bus --key-file /tmp/key \\
+          --iv-file /tmp/iv -v
 
       -v also prints what the ESP32 stores, what the display shows, and input that would crash the real devices or corrupt their \
       data. On a TCP endpoint, each chunk of bytes that is read counts as one write; use it to forward writes from a real radio.

@@ -33,7 +33,8 @@ struct OBDSimulation: Simulation {
         vehiclesim obd --on tcp:127.0.0.1:35000 --fault hang:50:4000
         vehiclesim obd --on slcan:tcp:127.0.0.1:3333 --fault lost-frame:100
         vehiclesim obd --on can:vcan0
-        vehiclesim obd --on tcp:127.0.0.1:35000 --car petrol --key off@60 --key on@120 --key run@130
+        vehiclesim obd --on tcp:127.0.0.1:35000 --car petrol \\
+          --key off@60 --key on@120 --key run@130
       """)
 
   @OptionGroup var options: PeerOptions

@@ -61,10 +61,17 @@ extension Simulation {
   }
 }
 
-/// Formats a two-column table for a help text.
+/// Formats a two-column table for a help text of 80 columns, the last of which stays free.
 func helpTable(_ rows: [(syntax: String, help: String)]) -> String {
   let width = rows.map(\.syntax.count).max() ?? 0
-  return rows.map { "  \($0.syntax)\(String(repeating: " ", count: width - $0.syntax.count))  \($0.help)" }.joined(separator: "\n")
+  return rows.map { row in
+    var lines = ["  \(row.syntax)\(String(repeating: " ", count: width - row.syntax.count)) "]
+    for word in row.help.split(separator: " ") {
+      if lines[lines.count - 1].count + word.count >= 79 { lines.append(String(repeating: " ", count: width + 3)) }
+      lines[lines.count - 1] += " \(word)"
+    }
+    return lines.joined(separator: "\n")
+  }.joined(separator: "\n")
 }
 
 /// The options that most simulations share.
