@@ -38,7 +38,7 @@ def part(run):
 
 def leave():
     if failures:
-        print(sh("journalctl -u vehicled -u vehicled.socket -u vehicled-history -u bluetooth -u vm-air -u NetworkManager --no-pager -o short-monotonic | tail -150")[1])
+        print(sh("journalctl -u vehicled -u vehicled.socket -u vehicled-history -u vehicled-mqtt -u vehicled-web -u bluetooth -u vm-air -u NetworkManager --no-pager -o short-monotonic | tail -250")[1])
     print("\n".join([f"{len(failures)} failures:", *(f"  {what}" for what in failures)]) if failures else "all checks passed", flush=True)
     sys.exit(min(len(failures), 99))
 

@@ -38,6 +38,14 @@ import Testing
     }
   }
 
+  /// systemd's varlinkctl rejects an interface otherwise, and the PyPI package `varlink` forgets the first of two.
+  @Test func `types, methods and errors of an interface have different names`() {
+    for interface in [Self.vehicled, Self.service, Self.history] {
+      let names = (interface.types + interface.methods + interface.errors).map(\.name)
+      #expect(Set(names).count == names.count, "\(interface.name)")
+    }
+  }
+
   @Test func `every type has its struct with exactly the declared fields`() {
     let structs: [(String, any VarlinkParameters.Type)] = [
       ("Reading", Contract.Reading.self), ("Link", Contract.Link.self), ("Device", Contract.Device.self),
@@ -48,8 +56,9 @@ import Testing
     ]
     func fields<T: VarlinkParameters>(_ type: T.Type) -> [String] { T.CodingKeys.allCases.map(\.stringValue) }
     let history: [(String, any VarlinkParameters.Type)] = [
-      ("Series", HistoryContract.Series.self), ("Sample", HistoryContract.Sample.self), ("PlotPoint", HistoryContract.PlotPoint.self),
-      ("Quantity", HistoryContract.Quantity.self), ("Period", HistoryContract.Period.self), ("Pause", HistoryContract.Pause.self),
+      ("RecordedSeries", HistoryContract.Series.self), ("Sample", HistoryContract.Sample.self),
+      ("PlotPoint", HistoryContract.PlotPoint.self),
+      ("Quantity", HistoryContract.Quantity.self), ("RecordedPeriod", HistoryContract.Period.self), ("Pause", HistoryContract.Pause.self),
       ("CurvePoint", HistoryContract.CurvePoint.self), ("Alert", HistoryContract.Alert.self),
     ]
     for (interface, structs) in [(Self.vehicled, structs), (Self.history, history)] {
