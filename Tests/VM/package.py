@@ -98,9 +98,12 @@ def run():
     check("the configuration stayed, and the new one is beside it", "phone" in open("/etc/vehicled/vehicled.toml").read() and os.path.exists("/etc/vehicled/vehicled.toml.dpkg-dist"))
     check("stored state stayed", sh("vehiclectl get phone.steps")[1] == "4321")
 
+    must("more units run", sh("systemctl start vehicled-metrics.timer vehicled-alert@low-battery.path")[0] == 0)
     code, _, errors = sh(f"dpkg -r {names()}", 300)
     check("dpkg removes them", code == 0 and not os.path.exists("/usr/bin/vehicled") and not os.path.exists("/usr/lib/vehicled") and not os.path.exists("/run/vehicled/io.vehicled"), errors)
     check("the processes are gone", sh("pgrep vehicled")[0] == 1, sh("pgrep -a vehicled")[1])
+    units = sh("systemctl list-units --plain --no-legend --state=active 'vehicled*'")[1]
+    check("so are the other units", not units, units)
     check("configuration and state stay", os.path.exists("/etc/vehicled/vehicled.toml") and sh("ls /var/lib/vehicled/devices/phone")[0] == 0)
     purge()
     split()
@@ -143,4 +146,5 @@ def split():
     check("none is left beside them", not [name for name in os.listdir("/etc/vehicled") if ".dpkg" in name], os.listdir("/etc/vehicled"))
     check("the history stays", os.stat("/var/lib/vehicled-history/history.db").st_ino == store)
     code, _, errors = sh("dpkg -P vehicled-mqtt", 120)
+    check("purging one stops it", sh("pgrep vehicled-mqtt")[0] == 1, sh("pgrep -a vehicled-mqtt")[1])
     check("purging one leaves the others", code == 0 and not os.path.exists("/etc/vehicled/mqtt.toml") and os.path.exists("/etc/vehicled/history.toml") and unit("vehicled.service")[0] == "active", errors)
