@@ -72,9 +72,8 @@ struct OpenCharge: Sendable {
   var last: Totals
   var marks: Period.Marks = []
   var pauses: [Period.Pause] = []
-  var maxPower: Double?
   var type: Statistics.ChargeType?
-  var chargingTime: Int64 = 0
+  private var power = ChargingPower()
   private var curve: [Segment] = []
   private var segment: Totals
 
@@ -90,21 +89,30 @@ struct OpenCharge: Sendable {
     (last, segment) = (start, start)
   }
 
+  /// Handles the onset of the charge, or of its continuation after a pause, once it is certain.
+  mutating func start(_ onset: ChargeOnset, _ meter: Meter, _ rules: PeriodRules) {
+    addPause(until: onset.start.time, rules)
+    power.add(onset.power)
+    last = meter.totals
+  }
+
   /// Handles samples that show charging, with the highest power into the battery in kW.
   @inline(__always)
   mutating func charge(_ meter: Meter, peakPower: Double?, _ rules: PeriodRules) {
     let now = meter.totals.time
-    let elapsed = now - last.time
-    if elapsed <= Limits.sampleAge {
-      chargingTime += elapsed
-    } else if elapsed >= rules.minPause, pauses.count < Limits.pauses {
-      pauses.append(Period.Pause(start: last.time, end: now))
-    }
+    addPause(until: now, rules)
+    power.add(now - last.time, energy: meter.totals.energyIn - last.energyIn, peak: peakPower)
     last = meter.totals
-    if let peakPower { maxPower = max(maxPower ?? 0, peakPower) }
     let soc = last.displayedStateOfCharge ?? last.stateOfCharge
     if let soc, let before = segment.displayedStateOfCharge ?? segment.stateOfCharge, Int(soc) == Int(before) { return }
     closeSegment()
+  }
+
+  /// Adds the time since the vehicle was last charging to the pauses if it is long enough.
+  @inline(__always)
+  private mutating func addPause(until time: Int64, _ rules: PeriodRules) {
+    guard time - last.time > Limits.sampleAge, time - last.time >= rules.minPause, pauses.count < Limits.pauses else { return }
+    pauses.append(Period.Pause(start: last.time, end: time))
   }
 
   private mutating func closeSegment() {
@@ -134,12 +142,10 @@ struct OpenCharge: Sendable {
     let summary = Summary(start, last, meter, rules)
     var figures = summary.common()
     figures.charged = summary.energyIn
-    figures.maxChargePower = maxPower
-    figures.chargingTime = chargingTime
-    if chargingTime > 0, last.powerTime > start.powerTime {
-      figures.meanChargePower = (last.energyIn - start.energyIn) / (Double(chargingTime) / 3.6e9)
-    }
-    figures.chargeType = type ?? (maxPower.map { $0 > Limits.maxACPower } == true ? .dc : nil)
+    figures.maxChargePower = power.max
+    figures.chargingTime = power.time
+    if last.powerTime > start.powerTime { figures.meanChargePower = power.mean }
+    figures.chargeType = type ?? (power.max.map { $0 > Limits.maxACPower } == true ? .dc : nil)
     var curve = curve
     if let open = segment(until: last) { Self.add(open, to: &curve) }
     figures.chargeCurve = curve.sorted { $0.stateOfCharge < $1.stateOfCharge }.map {

@@ -209,18 +209,20 @@ struct PeriodBook: Sendable {
   // MARK: Charges
 
   /// Starts a charge, or continues the suspended one. A charge ends the trip.
-  mutating func startCharge(_ start: Totals, _ detection: ChargeDetection, _ meter: Meter) {
+  mutating func startCharge(_ onset: ChargeOnset, _ detection: ChargeDetection, _ meter: Meter) {
     endTrip(isSuspended: false, meter)
     if var old = suspendedCharge {
       let rise = meter.totals.chargeRise(since: old.last) ?? 0
-      if start.time - old.last.time <= rules.chargePause || rise >= Limits.continuedChargeRise {
+      if onset.start.time - old.last.time <= rules.chargePause || rise >= Limits.continuedChargeRise {
         old.marks.insert(.interrupted)
+        old.start(onset, meter, rules)
         (charge, suspendedCharge) = (old, nil)
         return store(old.period(isClosed: false, meter, rules))
       }
     }
     suspendedCharge = nil
-    let new = OpenCharge(id: newID(), start: start, marks: detection.isDerived ? .derived : [])
+    var new = OpenCharge(id: newID(), start: onset.start, marks: detection.isDerived ? .derived : [])
+    new.start(onset, meter, rules)
     charge = new
     store(new.period(isClosed: false, meter, rules))
   }

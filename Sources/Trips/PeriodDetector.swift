@@ -199,10 +199,10 @@ public struct PeriodDetector: Sendable {
       return charging.stop()
     }
     // An open charge continues without confirmation.
-    let isCertain = charging.confirm(meter.totals, stationaryTime: motion.stationaryTime(at: time), at: time, rules)
+    let isCertain = charging.confirm(meter, stationaryTime: motion.stationaryTime(at: time), at: time, rules)
     if book.lastChargingAt == nil {
-      guard isCertain else { return }
-      book.startCharge(charging.since ?? meter.totals, charging, meter)
+      guard isCertain, let onset = charging.onset else { return }
+      book.startCharge(onset, charging, meter)
     }
     book.charge(charging, meter, peakPower: meter.power.map { -$0 })
   }
@@ -220,7 +220,7 @@ public struct PeriodDetector: Sendable {
     let threshold = charging.isReported.map { $0 ? .infinity : -.infinity } ?? (isStationary ? rules.chargingCurrentThreshold : -.infinity)
     var activity = isStationary ? PowerRun.Activity.idle : .moving
     if PowerRun.indicatesCharge(current, threshold) {
-      guard isStationary, book.lastChargingAt != nil, charging.since != nil, !motion.isEngineOrMotorTurning(at: now) else { return nil }
+      guard isStationary, book.lastChargingAt != nil, charging.onset != nil, !motion.isEngineOrMotorTurning(at: now) else { return nil }
       activity = .charging
     }
     return PowerRun(activity: activity, isStationary: isStationary, end: motion.knownAt + Limits.sampleAge, threshold: threshold)

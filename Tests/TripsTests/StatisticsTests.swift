@@ -161,6 +161,32 @@ import Trips
     }
   }
 
+  /// The first minute is charging too, although it is certain only at its end.
+  @Test func `the mean power of a derived charge is not above its maximum`() throws {
+    var vehicle = SimulatedVehicle(.eGMP)
+    vehicle.charge = 10
+    vehicle.park(1)
+    vehicle.plugIn(900, kilowatts: 120)
+    vehicle.park(2400)
+    let charge = try #require(Replay(vehicle).charges.first)
+    let figures = charge.statistics
+    #expect(charge.pauses.isEmpty, "\(charge.pauses)")
+    #expect(figures.chargingTime.map { $0 / 1_000_000 } == 899)
+    #expect(figures.maxChargePower == 120 && figures.meanChargePower.map { (119.9...120.0001).contains($0) } == true, "\(figures)")
+  }
+
+  /// The power is highest before the charge is certain.
+  @Test func `the maximum power of a derived charge contains that of its first minute`() throws {
+    var vehicle = SimulatedVehicle(.eGMP)
+    vehicle.charge = 10
+    vehicle.park(1)
+    vehicle.plugIn(30, kilowatts: 150)
+    vehicle.plugIn(900, kilowatts: 60)
+    vehicle.park(2400)
+    let charge = try #require(Replay(vehicle).charges.first)
+    #expect(charge.statistics.maxChargePower == 150)
+  }
+
   @Test func `a resumed charge contains the energy of the gap once`() throws {
     var vehicle = SimulatedVehicle(.eGMP)
     vehicle.charge = 20
