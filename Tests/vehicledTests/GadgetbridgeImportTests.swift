@@ -74,7 +74,7 @@ import Testing
     #expect(fault == nil)
     #expect(values["steps"] == .value(.int(43)) && values["heart-rate"] == .value(.float(71)))
     #expect(values["steps-source"] == .value(.string("Gadgetbridge: Mi Band 4 at 14:04")))
-    #expect(values["active-energy"] == .absent("Mi Band 4 does not record active-energy: vehiclectl set active-energy VALUE"))
+    #expect(values["active-energy"] == .absent("Mi Band 4 does not record active-energy: vehiclectl set DEVICE.active-energy VALUE"))
   }
 
   @Test func `distance and energy are read from columns whose names give the unit`() throws {

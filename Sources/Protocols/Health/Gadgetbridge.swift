@@ -19,6 +19,8 @@ struct Gadgetbridge: Sendable {
 
   private let file: String
   private let device: String?
+  /// The name of the health device, for messages.
+  private let health: String
   private var stage = Stage.idle(until: .min)
   private var lastID: QueryID = 0
   /// The file that was read last, and the day for which it was read.
@@ -29,7 +31,7 @@ struct Gadgetbridge: Sendable {
   private var heartRateSeen: (micros: Int64, at: Instant)?
 
   /// Creates a reader of an export. `device` is the name of the device in it; nil selects the device with the newest sample.
-  init(_ file: String, device: String?) { (self.file, self.device) = (file, device) }
+  init(_ file: String, device: String?, health: String) { (self.file, self.device, self.health) = (file, device, health) }
 
   /// When the file is checked next.
   var due: Instant? { if case .idle(let until) = stage { until } else { nil } }
@@ -114,7 +116,9 @@ struct Gadgetbridge: Sendable {
     if let heartRate = result.heartRate, metric == .heartRate {
       return "the newest heart rate of \(result.device) is \(DayClock.ageText(wall - heartRate.micros)) old: synchronise and export again"
     }
-    guard result.records(metric) else { return "\(result.device) does not record \(metric.name): vehiclectl set \(metric.name) VALUE" }
+    guard result.records(metric) else {
+      return "\(result.device) does not record \(metric.name): vehiclectl set \(health).\(metric.name) VALUE"
+    }
     guard metric.isDailyTotal else { return "\(result.device) has no heart rate yet" }
     if result.day == clock.day, let number = result.totals[metric] {
       return "implausible value \(Value.text(number)) from \(result.device)"

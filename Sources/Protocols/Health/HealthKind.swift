@@ -23,6 +23,8 @@ extension Kind {
 
 /// The configuration of a health device.
 struct HealthSettings: Sendable {
+  /// The name of the device, for messages.
+  var device: String
   var heartRateMaxAge: Nanoseconds
   /// The name of an export in the import directory; nil for none.
   var gadgetbridge: String?
@@ -32,6 +34,7 @@ struct HealthSettings: Sendable {
 
   init(_ setup: Setup) throws(OptionError) {
     func text(_ name: String) -> String? { if case .string(let text)? = setup.options[name] { text } else { nil } }
+    device = setup.device
     heartRateMaxAge = Nanoseconds((min(max(setup.options["heart-rate-max-age"]?.number ?? 120, 5), 86_400) * 1e9).rounded())
     gadgetbridge = text("gadgetbridge")
     gadgetbridgeDevice = text("gadgetbridge-device")

@@ -33,7 +33,7 @@ public struct HealthMachine: Machine {
   init(_ settings: HealthSettings) {
     self.settings = settings
     schema = Schema(properties: HealthMetric.properties(heartRateMaxAge: settings.heartRateMaxAge))
-    gadgetbridge = settings.gadgetbridge.map { Gadgetbridge($0, device: settings.gadgetbridgeDevice) }
+    gadgetbridge = settings.gadgetbridge.map { Gadgetbridge($0, device: settings.gadgetbridgeDevice, health: settings.device) }
   }
 
   public var nextWake: Instant? {

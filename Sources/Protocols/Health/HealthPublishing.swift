@@ -60,7 +60,8 @@ extension HealthMachine {
 
   private func absence(of metric: HealthMetric, at now: Instant) -> String {
     if let message = gadgetbridge?.absence(of: metric, clock, at: now) { return message }
-    if metric.isDailyTotal { return "no data for today: vehiclectl set \(metric.name) VALUE" }
-    return "no measurement in the last \(Value.text(Double(settings.heartRateMaxAge) / 1e9)) s: vehiclectl set heart-rate BPM"
+    if metric.isDailyTotal { return "no data for today: vehiclectl set \(settings.device).\(metric.name) VALUE" }
+    let maxAge = Value.text(Double(settings.heartRateMaxAge) / 1e9)
+    return "no measurement in the last \(maxAge) s: vehiclectl set \(settings.device).\(metric.name) BPM"
   }
 }

@@ -48,7 +48,7 @@ import Testing
     #expect(rig.number("steps") == 4321 && rig.text("steps-source") == "Gadgetbridge: Mi Band 4 at 11:05" && rig.fault == nil)
     #expect(rig.ages["steps"] == 3 * 3600 * .second)
     #expect(rig.absence("heart-rate") == "the newest heart rate of Mi Band 4 is 3 h old: synchronise and export again")
-    #expect(rig.absence("distance") == "Mi Band 4 does not record distance: vehiclectl set distance VALUE")
+    #expect(rig.absence("distance") == "Mi Band 4 does not record distance: vehiclectl set DEVICE.distance VALUE")
     // Midnight and the latest accepted time.
     #expect(rig.queries.last?.arguments == [.int(1_773_097_200), .int(Int(Self.now) + 300)])
     let (before, shown) = (rig.queries.count, rig.published["steps"])

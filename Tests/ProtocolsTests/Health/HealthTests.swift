@@ -9,8 +9,8 @@ import Testing
   @Test func `a set value is stored, then published with its source`() throws {
     var rig = try HealthRig()
     rig.start()
-    #expect(rig.absence("steps") == "no data for today: vehiclectl set steps VALUE" && rig.status == "ready")
-    #expect(rig.absence("heart-rate") == "no measurement in the last 120 s: vehiclectl set heart-rate BPM")
+    #expect(rig.absence("steps") == "no data for today: vehiclectl set DEVICE.steps VALUE" && rig.status == "ready")
+    #expect(rig.absence("heart-rate") == "no measurement in the last 120 s: vehiclectl set DEVICE.heart-rate BPM")
     #expect(rig.machine.nextWake == nil, "nothing is due without values")
     let (steps, energy) = (rig.set("steps", 4321), rig.set("active-energy", 250.5))
     #expect(rig.isDone(steps) && rig.isDone(energy) && rig.status == "live")
@@ -92,7 +92,7 @@ import Testing
     rig.run(for: 29 * .second)
     #expect(rig.number("heart-rate") == 72)
     rig.run(for: 2 * .second)
-    #expect(rig.absence("heart-rate") == "no measurement in the last 30 s: vehiclectl set heart-rate BPM")
+    #expect(rig.absence("heart-rate") == "no measurement in the last 30 s: vehiclectl set DEVICE.heart-rate BPM")
     rig.set("heart-rate", 72)
     #expect(rig.number("heart-rate") == 72 && rig.published["heart-rate"] == 4)
     // A value with a time in the future is not restored.
