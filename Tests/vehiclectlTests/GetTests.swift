@@ -75,8 +75,36 @@ import Varlink
     #expect(error.map(outcome.stderr.contains) ?? outcome.stderr.isEmpty, "\(outcome.stderr)")
   }
 
+  @Test func `a name of a device selects the device, even if another device has a property with this name`() throws {
+    let server = try SocketServer { method, parameters in
+      switch method {
+      case Contract.Describe.name:
+        let schemas = [
+          Contract.Schema(device: "mirror", kind: "mirror", Schema(properties: [Property("weather", .bool, help: "")])),
+          Contract.Schema(device: "weather", kind: "weather", Schema(properties: [Property("humidity", .float, unit: "%", help: "")])),
+        ]
+        return .send(VarlinkReply.message(Contract.Describe.Result(schemas: schemas)))
+      case Contract.Get.name:
+        let humidity = Contract.Reading(device: "weather", property: "humidity", value: .float(81), unit: "%")
+        let collect = Contract.Reading(device: "mirror", property: "weather", value: .bool(true))
+        let isDevice = parameters["references"] == .array([.string("weather.humidity")])
+        return .send(VarlinkReply.message(Contract.Get.Result(readings: [isDevice ? humidity : collect])))
+      default:
+        guard parameters["device"]?.string == "weather" else { return .send(VarlinkReply.message(.noSuchDevice(device: "?"))) }
+        let weather = Contract.Device(name: "weather", kind: "weather", state: "live", links: [])
+        return .send(VarlinkReply.message(Contract.Status.Result(devices: [weather])))
+      }
+    }
+    defer { server.stop() }
+    let outcome = try Program.run(["get", "--long", "weather", "--socket", server.path])
+    #expect(outcome.stdout == "weather.humidity  81  %\n", "\(outcome)")
+    let property = try Program.run(["get", "--long", "mirror.weather", "--socket", server.path])
+    #expect(property.stdout == "mirror.weather  on\n", "\(property)")
+  }
+
   @Test func `a long text does not move the units of other values`() throws {
-    let server = try SocketServer { _, _ in
+    let server = try SocketServer { method, _ in
+      guard method == Contract.Get.name else { return .send(VarlinkReply.message(.noSuchDevice(device: "?"))) }
       let readings = [
         Contract.Reading(device: "car", property: "vehicle", value: .string("a vehicle with a long name"), unit: nil),
         Contract.Reading(device: "car", property: "rpm", value: .int(7), unit: "1/min"),
@@ -90,6 +118,7 @@ import Varlink
 
   @Test func `values of exact names need no schema`() throws {
     let server = try SocketServer { method, _ in
+      if method == Contract.Status.name { return .send(VarlinkReply.message(.noSuchDevice(device: "speed"))) }
       guard method == Contract.Get.name else { return .sendAndClose([]) }
       let readings = ["speed", "rpm"].map { Contract.Reading(device: "car", property: $0, value: .int(7)) }
       return .send(VarlinkReply.message(Contract.Get.Result(readings: readings)))

@@ -9,7 +9,8 @@ struct GetCommand: Subcommand {
   static let configuration = CommandConfiguration(
     commandName: "get", abstract: "Print values, one per line.",
     discussion: """
-      A device selects all its properties, and a pattern such as 'ev.cell*' every property that it matches.
+      A device selects all its properties, even if a property has the same name, and a pattern such as 'ev.cell*' every property that \
+      it matches.
       If you request one value and it is unavailable, the command prints nothing on stdout. If you request several values, it prints \
       \"-\" for each unavailable one. \
       The reason is on stderr. The exit status is 5 if a device is not connected, 4 if a property does not exist, and 1 otherwise. \
@@ -61,11 +62,11 @@ struct GetCommand: Subcommand {
   /// The readings in the order of the arguments, and whether every argument names one property. Requests the schemas only if necessary,
   /// because scripts read the same properties again and again.
   private func read(_ client: Client) throws(Failure) -> ([Entry], areExact: Bool) {
-    if !references.contains(where: Glob.isPattern) {
+    if try arePropertyNames(client) {
       do throws(Failure) {
         return (try client.call(Contract.Get.self, .init(references: references)).readings.map(Entry.reading), true)
       } catch {
-        guard error.exitCode == 4 else { throw error }  // a reference is the name of a device, or unknown
+        guard error.exitCode == 4 else { throw error }  // a reference is unknown
       }
     }
     let schemas = try client.call(Contract.Describe.self, .init(device: nil)).schemas
@@ -83,6 +84,22 @@ struct GetCommand: Subcommand {
       }
     }
     return (groups.flatMap(\.self), areExact)
+  }
+
+  /// Whether no reference is a pattern or names a device. The daemon itself resolves a name without a dot only to a property.
+  private func arePropertyNames(_ client: Client) throws(Failure) -> Bool {
+    for reference in references {
+      if Glob.isPattern(reference) { return false }
+      guard !reference.contains(".") else { continue }
+      do throws(Failure) {
+        if try client.call(Contract.Status.self, .init(device: reference)).devices.contains(where: { $0.name == reference }) {
+          return false
+        }
+      } catch {
+        guard error.exitCode == 4 else { throw error }
+      }
+    }
+    return true
   }
 
   private static func text(_ entry: Entry) -> String {
