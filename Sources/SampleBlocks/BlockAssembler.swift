@@ -8,6 +8,8 @@ public struct BlockAssembler: Sendable {
   public struct Assembled: Sendable {
     public var series: Set<Int>
     public var bytes: [UInt8]
+    /// The number of samples in it.
+    public var count: Int
     /// Whether recording continued without a gap since the previous block.
     public var continues: Bool
   }
@@ -53,6 +55,7 @@ public struct BlockAssembler: Sendable {
     guard let start, !builder.isEmpty else { return nil }
     let end = max(start, end, last)
     defer { (self.start, series, continues, covered) = (nil, [], true, end) }
-    return Assembled(series: series, bytes: builder.build(from: start, to: end, layout: .columns), continues: continues)
+    let count = builder.count
+    return Assembled(series: series, bytes: builder.build(from: start, to: end, layout: .columns), count: count, continues: continues)
   }
 }

@@ -50,11 +50,11 @@ public struct BlockBuilder: Sendable {
 
   /// The times of the rows so far, in the order of arrival, without consecutive duplicates.
   private var times: [Int64] = []
-  /// Whether times arrived in ascending order, and no series had two samples with the same time.
+  /// Whether times arrived in ascending order.
   private var isOrdered = true
   private var pending: [Pending] = []
   private var indexes: [Int: Int] = [:]
-  /// The number of samples so far.
+  /// The number of samples so far. A sample that replaces the previous one of its series does not count.
   public private(set) var count = 0
   /// An upper bound on the size of the samples before compression.
   private var size = 0
@@ -108,7 +108,12 @@ public struct BlockBuilder: Sendable {
       }
       pending[index].type = type
     }
-    if let last = times.last, time < last || time == pending[index].samples.last?.time { isOrdered = false }
+    if pending[index].samples.last?.time == time {
+      pending[index].samples[pending[index].samples.count - 1].content = content
+      size += Self.size(of: content)
+      return
+    }
+    if let last = times.last, time < last { isOrdered = false }
     if times.last != time { times.append(time) }
     pending[index].samples.append(Sample(time: time, content: content))
     pending[index].rows.append(Int32(times.count - 1))

@@ -79,6 +79,25 @@ import Testing
     #expect(try block.column(1)?.samples == [Sample(time: 5, content: .value(.int(3))), Sample(time: 9, content: .value(.int(2)))])
   }
 
+  @Test func `a sample that replaces another one does not count`() throws {
+    var assembler = BlockAssembler()
+    for (value, time) in [(1, 5), (2, 5), (3, 9)] {
+      let block = try assembler.append(.value(.int(value)), series: 1, at: Int64(time))
+      #expect(block?.bytes == nil)
+    }
+    let block = try assembler.append(.value(.bool(true)), series: 2, at: 9)
+    #expect(block?.bytes == nil)
+    let rest = assembler.flush()
+    let assembled = try #require(rest)
+    let columns = try Block(assembled.bytes).columns()
+    #expect(
+      columns.map(\.samples) == [
+        [Sample(time: 5, content: .value(.int(2))), Sample(time: 9, content: .value(.int(3)))],
+        [Sample(time: 9, content: .value(.bool(true)))],
+      ])
+    #expect(assembled.count == 3)
+  }
+
   @Test func `times that end in zeros take one byte each`() throws {
     for unit: Int64 in [1, 10, 10_000, 1_000_000_000, 1_000_000_000_000] {
       var builder = BlockBuilder()

@@ -87,6 +87,17 @@ extension EndToEnd {
       }
     }
 
+    @Test func `an import reports as many samples as vehiclesim has written`() throws {
+      let rig = try Rig()
+      let history = History(rig)
+      _ = try history.start()
+      let written = rig.run("\(Rig.programs)/vehiclesim", ["history", "--case", "garage-door", "--rate", "1", "--output", "case.blocks"])
+      let figures = try JSONSerialization.jsonObject(with: Data(written.output.utf8)) as? [String: Any]
+      let count = try #require(figures?["stored"] as? Int, "\(written)")
+      let imported = rig.run("\(Rig.programs)/vehiclectl", ["history", "import", "case.blocks", "--history-socket", history.socket])
+      #expect(imported.status == 0 && imported.errors == "imported \(count) samples\n", "\(imported)")
+    }
+
     @Test func `a drive is recorded, goes on after restarts, and survives kills`() throws {
       let rig = try Rig()
       let (daemon, _) = try rig.ev()

@@ -40,7 +40,6 @@ struct BlockWriter {
       series.append(
         HistoryContract.Series(id: series.count, device: device, property: next.property, type: next.type.rawValue, unit: next.unit))
     }
-    sampleCount += 1
     if let block = try assembler.append(content, series: index, at: time) { try write(block) }
   }
 
@@ -55,7 +54,8 @@ struct BlockWriter {
     if case .importer(let importer, _) = output { try importer.finish() }
   }
 
-  private func write(_ block: BlockAssembler.Assembled) throws {
+  private mutating func write(_ block: BlockAssembler.Assembled) throws {
+    sampleCount += block.count
     let used = series.filter { block.series.contains($0.id) }
     let text = Base64.encode(block.bytes)
     switch output {
