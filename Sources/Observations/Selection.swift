@@ -4,14 +4,20 @@ import Protocols
 
 /// A name or pattern of devices and properties, such as `ev`, `ev.speed` or `*.odometer`.
 public struct ReferencePattern: Equatable {
+  /// The pattern as it was written.
+  public let text: String
   private let device: Glob
   private let property: Glob?
 
   public init(_ text: String) {
+    self.text = text
     let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
     device = Glob(parts[0])
     property = parts.count == 2 ? Glob(parts[1]) : nil
   }
+
+  /// Whether a device matches the part before the dot.
+  public func matches(device: String) -> Bool { self.device.matches(device) }
 
   /// Whether a property matches. A pattern without a property matches all properties of its devices.
   public func matches(_ device: String, _ property: String) -> Bool {

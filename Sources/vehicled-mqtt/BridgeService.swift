@@ -26,6 +26,7 @@ final class BridgeService: EventSource {
   private var publisher: ValuePublisher
   private var announcements: Announcements?
   private var commands: CommandRunner?
+  private var controlCheck: ControlCheck
   private var client: BrokerClient?
   private var sender: Sender?
   private var fleet: FleetPublisher?
@@ -44,6 +45,7 @@ final class BridgeService: EventSource {
     (self.configuration, self.daemon, self.loop) = (configuration, daemon, loop)
     topics = Topics(prefix: configuration.prefix, host: configuration.host ?? host)
     let reader = CommandReader(topics, allowed: configuration.control)
+    controlCheck = ControlCheck(configuration.control)
     announcements = configuration.discoveryPrefix.map { [topics] prefix in
       Announcements(
         DiscoveryPayload(
@@ -112,6 +114,7 @@ final class BridgeService: EventSource {
       add(publisher.apply(result, at: now))
       for schema in schemas { announce(schema.device) }
       if !schemas.isEmpty { removeOthers() }
+      if !schemas.isEmpty, isDescribed { checkControl(publisher.deviceNames.compactMap { publisher.declaration(of: $0) }) }
       if result.snapshot != nil, result.schemas == nil { describe() }
       if daemonFailure != nil { daemonConnected() }
       fleet?.apply(result)
@@ -147,6 +150,7 @@ final class BridgeService: EventSource {
         fleet?.describe(found.schemas)
         publisher.remove(except: Set(found.schemas.map(\.device)), at: SystemClock.monotonic)
         isDescribed = true
+        checkControl(found.schemas)
         removeOthers()
         schedule()
         commands?.devicesDeclared()
@@ -157,6 +161,11 @@ final class BridgeService: EventSource {
         OneShot(after: Self.describeDelay, loop: loop) { [weak self] in if self?.daemonFailure == nil { self?.describe() } }
       }
     }
+  }
+
+  /// Logs which entries of `control` select nothing. A client of the broker would see only that its commands are rejected.
+  private func checkControl(_ schemas: [Contract.Schema]) {
+    for problem in controlCheck.newProblems(in: schemas) { logger.warning("\(problem)") }
   }
 
   /// Queues messages.

@@ -103,8 +103,9 @@ extension EndToEnd {
     }
 
     @Test func `commands need the right of both sides, and are answered`() throws {
-      let (bridge, _) = try bridge("control = [\"ev.*\"]")
+      let (bridge, _) = try bridge("control = [\"ev.*\", \"evv.led\"]")
       #expect(bridge.logs("connected to \(bridge.rig.socket)"))
+      #expect(bridge.logs("control: \"evv.led\" selects nothing: there is no device evv; did you mean ev?"))
       #expect(wait { bridge.value("speed") != nil })
       let answer = { (topic: String, payload: String) in
         bridge.rig.run(

@@ -70,6 +70,41 @@ import Varlink
     #expect(throws: CommandRejection.self) { try reader.command(message) { _ in Self.schema } }
   }
 
+  private func problems(_ entries: String..., isDetected: Bool = true) -> [String] {
+    var van = Contract.Schema(device: "van", kind: "obd", Schema(properties: [Property("speed", .float, help: "")]))
+    van.provisional = isDetected ? nil : true
+    var check = ControlCheck(entries.map { ReferencePattern($0) })
+    return check.newProblems(in: [Self.schema, van])
+  }
+
+  @Test(arguments: [
+    ("miror.led", "there is no device miror; did you mean mirror?"),
+    ("garage", "there is no device garage; correct it in mqtt.toml, or grant vehicled-mqtt the right to observe the device"),
+    ("mirror.refersh", "mirror has no property or action refersh; did you mean refresh?"),
+    ("mirror.brightness", "mirror has no property or action brightness; list them: vehiclectl describe mirror"),
+    ("*.brightness", "no device has a property or action brightness; list them: vehiclectl describe"),
+    ("mirror.weight", "mirror.weight is read-only; remove it from mqtt.toml"),
+    ("*.speed", "van.speed is read-only; remove it from mqtt.toml"),
+    ("mirror.throttle", "mirror.throttle moves the vehicle, which is not possible by MQTT; remove it from mqtt.toml"),
+    ("mirror.dtc-*", "mirror.dtc-clear is not available by MQTT; remove it from mqtt.toml"),
+    ("van", "van has no property or action that is available by MQTT; remove it from mqtt.toml"),
+    ("mirror.[tw]*", "mirror has no property or action that is available by MQTT; remove it from mqtt.toml"),
+  ])
+  func `an entry of control that selects nothing is reported with the remedy`(_ entry: String, _ problem: String) {
+    #expect(problems(entry) == ["control: \"\(entry)\" selects nothing: \(problem)"])
+  }
+
+  @Test func `an entry of control may select what a car declares after its detection`() {
+    #expect(problems("mirror", "mirror.led", "*.refresh", "*") == [])
+    #expect(problems("van", "van.lights", isDetected: false) == [] && problems("van.lights").count == 1)
+  }
+
+  @Test func `a problem with control is reported once, and again if it returns`() {
+    var check = ControlCheck([ReferencePattern("mirror.led")])
+    #expect(check.newProblems(in: []).count == 1 && check.newProblems(in: []) == [])
+    #expect(check.newProblems(in: [Self.schema]) == [] && check.newProblems(in: []).count == 1)
+  }
+
   @Test func `nothing is allowed by default, and never what deletes trouble codes`() {
     let none = CommandReader(Topics(host: "pi"), allowed: [])
     #expect(!none.allows("mirror", "led") && reader.allows("mirror", "led") && !reader.allows("mirror", "dtc-clear"))

@@ -46,6 +46,9 @@ import Testing
     ("[fleet]\ntenant = \"a\"\nbach = 3", "3:1: unknown key \"bach\"; did you mean batch?"),
     ("[fleet]\ntenant = \"a\"\nbatch = 0", "3:9: batch: "), ("[mqtt]\nnames = \"kuksa\"", "2:9: names: "),
     ("[mqtt]\ntenant = \"a\"", "2:1: unknown key \"tenant\""),
+    ("[mqtt]\ncontrol = [\"mirror.\"]", "2:11: control: \"mirror.\" is not a name or pattern of devices and properties"),
+    ("[mqtt]\ncontrol = [\"mirror.led.set\"]", "2:11: control: \"mirror.led.set\" is not a name or pattern"),
+    ("[mqtt]\ncontrol = [\"ev.dtc-clear\"]", "2:11: control: \"ev.dtc-clear\" is not available by MQTT; remove it"),
     ("[flet]\ntenant = \"a\"", "1:2: unknown section \"flet\"; did you mean fleet?"),
   ])
   func `a mistake names its place and the remedy`(_ text: String, _ message: String) throws {

@@ -21,7 +21,7 @@ struct CommandReader {
   /// The maximum size of a payload, in bytes.
   private static let maxSize = 4096
   /// The actions that no client of the broker may run: they delete what a workshop needs, or send anything to the vehicle.
-  private static let forbidden: Set = ["dtc-clear", "query"]
+  static let forbidden: Set = ["dtc-clear", "query"]
 
   let topics: Topics
   private let allowed: [ReferencePattern]

@@ -95,6 +95,10 @@ struct MQTTCheck: TableCheck {
     if let patterns = patterns("publish", in: table) { result.selection.included = patterns }
     if let patterns = patterns("exclude", in: table) { result.selection.excluded = patterns }
     result.control = patterns("control", in: table) ?? []
+    for pattern in result.control where CommandReader.forbidden.contains(where: { pattern.text.hasSuffix(".\($0)") }) {
+      guard let entry = table["control"] else { continue }
+      report(entry.value.location, "control: \(quoted(pattern.text)) is not available by MQTT; remove it")
+    }
     if let seconds = number("interval", in: table) { result.timing.interval = Int64(seconds * 1e9) }
     if let seconds = number("refresh", in: table) { result.timing.refresh = Int64(seconds * 1e9) }
     result.timing.refresh = max(result.timing.refresh, result.timing.interval)
@@ -162,7 +166,10 @@ struct MQTTCheck: TableCheck {
 
   private mutating func patterns(_ key: String, in table: TOML.Table) -> [ReferencePattern]? {
     guard case .list(let texts) = value(key, of: options, in: table), let entry = table[key] else { return nil }
-    for text in texts where text.isEmpty || !text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-.*?[]!".contains($0)) }) {
+    for text in texts {
+      let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+      let isValid = text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-.*?[]!".contains($0)) }
+      if isValid, parts.count <= 2, !parts.contains("") { continue }
       report(
         entry.value.location,
         "\(key): \(quoted(text)) is not a name or pattern of devices and properties; use one such as \"ev\", \"mirror.led\" or \"*.cell-*\""
