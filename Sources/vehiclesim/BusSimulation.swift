@@ -5,10 +5,11 @@ import Peers
 import Protocols
 import ServiceRuntime
 
-struct BusSimulation: Simulation {
+struct BusSimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "can",
     abstract: "Simulate a CAN adapter on a bus with cyclic messages.",
+    usage: "vehiclesim can [<options>] --on <endpoint>",
     discussion: """
       The adapter speaks slcan. Without --log and --car, the messages are those of a car that accelerates and brakes; vehiclesim dbc prints \
       their DBC file. The messages begin when a client opens the channel.
@@ -27,7 +28,14 @@ struct BusSimulation: Simulation {
         vehiclesim can --on slcan:pty --log drive.log --once
       """)
 
-  @OptionGroup var options: PeerOptions
+  @Option(
+    help: ArgumentHelp("Set the endpoint of the adapter: slcan:pty or slcan:tcp:HOST:PORT (port 0: any free port).", valueName: "endpoint"),
+    transform: { try Endpoint($0) })
+  var on: Endpoint
+
+  @Option(
+    help: ArgumentHelp("With slcan:pty: create a symbolic link to the terminal at this path, and remove it on exit.", valueName: "path"))
+  var symlink: String?
 
   @Option(help: ArgumentHelp("Send the messages of a vehicle; see above.", valueName: "name"))
   var car: BusCar?
@@ -46,14 +54,22 @@ struct BusSimulation: Simulation {
   @Option(help: ArgumentHelp("Inject a fault; see above.", valueName: "name"))
   var fault: [BusListener.Fault] = []
 
-  static var gatt: PeripheralDescription { PeripheralDescription(profiles: [], names: [], isStream: false) }
-  static var defaultName: String { "CAN adapter" }
-  var instant: Bool { false }
+  @Option(help: ArgumentHelp("Set the name of the adapter in -v output.", valueName: "name"))
+  var name: String?
+
+  @Flag(name: .shortAndLong, help: "Print connections and all bytes to standard error.")
+  var verbose = false
+
+  @Flag(name: .shortAndLong, help: "Do not print the link.")
+  var quiet = false
 
   private static let maxLogSize = 64 << 20
 
   func validate() throws {
-    guard case .slcan = options.on else { throw ValidationError("a CAN adapter needs --on slcan:pty or --on slcan:tcp:HOST:PORT") }
+    guard case .slcan(let endpoint) = on else { throw ValidationError("a CAN adapter needs --on slcan:pty or --on slcan:tcp:HOST:PORT") }
+    if symlink != nil, endpoint != .pty { throw ValidationError("--symlink needs --on slcan:pty") }
+    if symlink?.isEmpty == true { throw ValidationError("--symlink needs a path") }
+    if quiet && verbose { throw ValidationError("--quiet and --verbose are mutually exclusive") }
     if car != nil, log != nil { throw ValidationError("--car and --log both determine the messages: leave one of them out") }
     guard SLCAN.bitRates.contains(bitRate) else {
       let rates = SLCAN.bitRates.map { "\($0)" }.joined(separator: ", ")
@@ -61,14 +77,13 @@ struct BusSimulation: Simulation {
     }
   }
 
-  func machine(number: UInt64, start: Instant) -> BusListener { BusListener(traffic, bitRate: bitRate, faults: fault) }
-
   private var traffic: BusTraffic { (car?.traffic ?? .demo).repeated(!once) }
 
   func run() throws {
-    guard case .slcan(let endpoint) = options.on else { return }
+    guard case .slcan(let endpoint) = on else { return }
     let traffic = try log.map(traffic) ?? traffic
-    try serve(on: endpoint, log: ActivityLog(options, scheme: "slcan:")) { _, _ in
+    let activity = ActivityLog(quiet: quiet, verbose: verbose, name: name, scheme: "slcan:")
+    try serveBytes(on: endpoint, symlink: symlink, log: activity) { _, _ in
       BusListener(traffic, bitRate: bitRate, faults: fault)
     }
   }

@@ -33,31 +33,43 @@ extension Simulation {
 
   /// Runs machines at this endpoint until the program ends. `machine` creates the one for a client, by its number and the start time.
   func serve<Served: Machine>(on endpoint: Endpoint, log: ActivityLog, _ machine: @escaping (UInt64, Instant) -> Served) throws {
+    guard case .ble(let bus) = endpoint else {
+      return try serveBytes(on: endpoint, symlink: options.symlink, log: log, machine)
+    }
     let loop = try EventLoop()
     let start = SystemClock.monotonic
-    switch endpoint {
-    case .slcan, .can: throw ValidationError("only vehiclesim obd and can have a CAN adapter: write pty, tcp:HOST:PORT or ble:BUSADDRESS")
-    case .pty:
-      let port = try Pty(machine(0, start), symlink: options.symlink, loop: loop, log: log)
-      defer { port.removeSymlink() }
-      try loop.run()
-    case .tcp(let host, let port):
-      var number: UInt64 = 0
-      let url = try PeerServer.listen(host: host, port: port, loop: loop, log: log) {
-        defer { number += 1 }
-        return machine(number, start)
-      }
-      log.announce(url)
-      try loop.run()
-    case .ble(let bus):
-      var number: UInt64 = 0
-      let settings = try options.peripheral(Self.gatt, named: Self.defaultName, traits: Self.traits, isInstant: instant)
-      let simulation = BluetoothSimulation(settings, bus: bus, loop: loop, log: log) {
-        defer { number += 1 }
-        return machine(number, start)
-      }
-      try withExtendedLifetime(simulation) { try loop.run() }
+    var number: UInt64 = 0
+    let settings = try options.peripheral(Self.gatt, named: Self.defaultName, traits: Self.traits, isInstant: instant)
+    let simulation = BluetoothSimulation(settings, bus: bus, loop: loop, log: log) {
+      defer { number += 1 }
+      return machine(number, start)
     }
+    try withExtendedLifetime(simulation) { try loop.run() }
+  }
+}
+
+/// Runs machines at a pseudo-terminal or a TCP port until the program ends. `machine` creates the one for a client, by its number and the
+/// start time.
+func serveBytes<Served: Machine>(
+  on endpoint: Endpoint, symlink: String?, log: ActivityLog, _ machine: @escaping (UInt64, Instant) -> Served
+) throws {
+  let loop = try EventLoop()
+  let start = SystemClock.monotonic
+  switch endpoint {
+  case .slcan, .can, .ble:
+    throw ValidationError("only vehiclesim obd and can have a CAN adapter: write pty, tcp:HOST:PORT or ble:BUSADDRESS")
+  case .pty:
+    let port = try Pty(machine(0, start), symlink: symlink, loop: loop, log: log)
+    defer { port.removeSymlink() }
+    try loop.run()
+  case .tcp(let host, let port):
+    var number: UInt64 = 0
+    let url = try PeerServer.listen(host: host, port: port, loop: loop, log: log) {
+      defer { number += 1 }
+      return machine(number, start)
+    }
+    log.announce(url)
+    try loop.run()
   }
 }
 
@@ -78,7 +90,7 @@ func helpTable(_ rows: [(syntax: String, help: String)]) -> String {
 struct PeerOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Set the endpoint: pty; tcp:HOST:PORT (port 0: any free port); or ble:BUSADDRESS, a D-Bus bus for a mock BlueZ. obd: also slcan:pty, slcan:tcp:HOST:PORT, and can:INTERFACE; can: only slcan:pty and slcan:tcp:HOST:PORT.",
+      "Set the endpoint: pty; tcp:HOST:PORT (port 0: any free port); or ble:BUSADDRESS, a D-Bus bus for a mock BlueZ. obd: also slcan:pty, slcan:tcp:HOST:PORT, and can:INTERFACE.",
       valueName: "endpoint"),
     transform: { try Endpoint($0) })
   var on: Endpoint

@@ -105,6 +105,14 @@ enum Documents {
     #expect(try Documents.lines("README.md").count <= 201)
   }
 
+  @Test func `the help of vehiclesim can has only options of a CAN adapter`() throws {
+    let rig = try Rig()
+    let help = rig.run("\(Rig.programs)/vehiclesim", ["can", "--help"]).output
+    #expect(help.contains("--bit-rate") && !help.contains("--address") && !help.contains("Bluetooth"), "\(help)")
+    let outcome = rig.run("\(Rig.programs)/vehiclesim", ["can", "--on", "slcan:tcp:127.0.0.1:0", "--symlink", "/tmp/x"])
+    #expect(outcome.status == 2 && outcome.errors.contains("--symlink needs --on slcan:pty"), "\(outcome)")
+  }
+
   /// Files with keys do not exist here, and only they may be missing.
   @Test func `the TOML of every page loads`() throws {
     let rig = try Rig()
