@@ -510,13 +510,23 @@ class Failures(PageTest):
         expect(steps).to_have_text("77")
         self.rig.end("daemon", signal.SIGKILL)
         banner = self.page.locator(".banner")
-        expect(banner).to_contain_text("No current values")
+        expect(banner).to_have_text(re.compile("^No current values: .+; connecting again$"))
         self.assertNotRegex(self.page.locator(".groups").text_content(), r"77")
         expect(self.page.locator(".state")).to_have_text("unknown")
         self.rig.start_daemon()
         expect(banner).to_be_hidden(timeout=15_000)
         self.rig.vehiclectl("set", "phone.steps", "78")
         expect(steps).to_have_text("78")
+
+    def test_2_banner_before_the_first_reply(self):
+        self.rig.running["daemon"].send_signal(signal.SIGSTOP)
+        try:
+            self.page.goto("about:blank")
+            self.page.goto(f"{self.address}#/")
+            expect(self.page.locator(".banner")).to_have_text("No current values: connecting to vehicled")
+        finally:
+            self.rig.running["daemon"].send_signal(signal.SIGCONT)
+        expect(self.page.locator(".banner")).to_be_hidden(timeout=15_000)
 
     def test_2_log_goes_on_after_a_restart(self):
         self.open("doctor", ".log li")

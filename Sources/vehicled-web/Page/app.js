@@ -188,8 +188,8 @@ class App {
     this.#drawnAt = performance.now();
     this.model.expire();
     const { outage } = this.model;
-    this.#banner.hidden = outage === null;
-    setText(this.#banner, outage === null ? "" : `No current values: ${outage}; connecting again`);
+    this.#banner.hidden = !outage;
+    setText(this.#banner, outage ? `No current values: ${outage}` : "");
     this.#view.update();
     this.#announce();
   }

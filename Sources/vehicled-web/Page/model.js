@@ -153,7 +153,7 @@ export class Model {
   }
 
   #lose(reason) {
-    this.outage = reason;
+    this.outage = `${reason}; connecting again`;
     for (const device of this.devices.values()) {
       for (const row of device.rows) row.withdraw("connection to vehicled lost", this.wall);
     }
