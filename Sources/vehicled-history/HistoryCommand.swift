@@ -12,6 +12,7 @@ import Varlink
 @main struct HistoryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "vehicled-history", abstract: "Record the values of vehicled, and compute trips, charges and parked periods from them.",
+    usage: "vehicled-history [<options>]",
     discussion: "vehicled-history(8) describes the configuration. vehiclectl(1) shows the recorded values.", version: Protocols.version)
 
   @ArgumentParser.Option(help: ArgumentHelp("Read this configuration file, then FILE.d/*.toml.", valueName: "file"))

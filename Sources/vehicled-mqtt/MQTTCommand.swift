@@ -9,6 +9,7 @@ import ServiceRuntime
 @main struct MQTTCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "vehicled-mqtt", abstract: "Publish the values of vehicled to an MQTT broker, and announce them to Home Assistant.",
+    usage: "vehicled-mqtt [<options>]",
     discussion: "vehicled-mqtt(8) describes the configuration.", version: Protocols.version)
 
   @ArgumentParser.Option(help: ArgumentHelp("Read this configuration file, then FILE.d/*.toml.", valueName: "file"))

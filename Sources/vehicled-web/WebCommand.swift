@@ -11,6 +11,7 @@ import Varlink
 @main struct WebCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "vehicled-web", abstract: "Serve a page with the values of vehicled to browsers on this computer.",
+    usage: "vehicled-web [<options>]",
     discussion: """
       Print a link that signs in one browser, and serve until Ctrl-C. With --config, run as a service: browsers sign in with the tokens \
       of the configuration, and no link is printed.

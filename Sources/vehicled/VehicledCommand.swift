@@ -9,6 +9,7 @@ import ServiceRuntime
 @main struct VehicledCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "vehicled", abstract: "Connect to vehicles and other devices, and serve their values on a control socket.",
+    usage: "vehicled [<options>]",
     discussion: "vehicled.toml(5) describes the configuration, and vehiclectl(1) the command line client.", version: Protocols.version)
 
   @ArgumentParser.Option(

@@ -9,6 +9,7 @@ struct GPSDSimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "gpsd",
     abstract: "Simulate gpsd with a GPS receiver that moves in a loop.",
+    usage: "vehiclesim gpsd [<options>] --on <endpoint>",
     discussion: """
       The receiver drives around a square of 1 km at a constant speed.
 

@@ -9,6 +9,7 @@ struct WeatherSimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "weather",
     abstract: "Simulate the Open-Meteo weather service: forecasts and geocoding.",
+    usage: "vehiclesim weather [<options>] --on <endpoint>",
     discussion: """
       The first line on standard output is the URL for the keys url and geocoding-url of a weather device. Geocoding finds \
       Berlin, Trondheim, Zürich, Quito and San Francisco. The temperature depends on the latitude only.

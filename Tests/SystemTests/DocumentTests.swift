@@ -105,6 +105,21 @@ enum Documents {
     #expect(try Documents.lines("README.md").count <= 201)
   }
 
+  @Test func `the help of programs and simulators fits on a terminal with 80 columns`() throws {
+    let rig = try Rig()
+    let list = rig.run("\(Rig.programs)/vehiclesim", ["--help"]).output.components(separatedBy: "SUBCOMMANDS:\n").last ?? ""
+    let kinds = list.split(separator: "\n").filter { $0.hasPrefix("  ") && !$0.hasPrefix("   ") && !$0.hasPrefix("  See ") }.compactMap {
+      $0.split(separator: " ").first.map(String.init)
+    }
+    try #require(kinds.contains("can") && kinds.contains("history"), "\(list)")
+    let programs = ["vehicled", "vehicled-history", "vehicled-mqtt", "vehicled-web"].map { ($0, [String]()) }
+    for (program, words) in programs + kinds.map({ ("vehiclesim", [$0]) }) {
+      let help = rig.run("\(Rig.programs)/\(program)", words + ["--help"]).output
+      #expect(help.contains("USAGE: \(([program] + words).joined(separator: " "))"), "\(program) \(words)")
+      for line in help.split(separator: "\n") { #expect(line.count <= 80, "\(program) \(words): \(line)") }
+    }
+  }
+
   @Test func `the help of vehiclesim can has only options of a CAN adapter`() throws {
     let rig = try Rig()
     let help = rig.run("\(Rig.programs)/vehiclesim", ["can", "--help"]).output

@@ -9,6 +9,7 @@ struct CarSimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rc-car",
     abstract: "Simulate the AutoTT RC car and its video server.",
+    usage: "vehiclesim rc-car [<options>] --on <endpoint>",
     discussion: """
       Like the real one, the car serves a single client, keeps driving if that client disappears, and restarts after Disconnect. \
       Its video server listens on the next port: / is a web page, and /video_feed is the video.

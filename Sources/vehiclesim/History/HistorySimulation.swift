@@ -11,6 +11,7 @@ struct HistorySimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "history",
     abstract: "Generate years of recorded driving, for tests of the history.",
+    usage: "vehiclesim history [<options>]",
     discussion: """
       In virtual time, the daemon's implementation of kind obd polls the simulated adapter in an electric car, which follows a plan of \
       about 400 h of driving a year: commutes, errands, long journeys, charges at home and at fast chargers, and days without a trip. \

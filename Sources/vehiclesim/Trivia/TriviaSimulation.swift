@@ -10,6 +10,7 @@ struct TriviaSimulation: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "trivia",
     abstract: "Run the web server of the Trivio trivia toy: accounts, facts, votes.",
+    usage: "vehiclesim trivia [<options>] --on <endpoint>",
     discussion: """
       The first line on standard output is the URL to configure as `server = "…"` for a device of kind toy. Apps register, log in, read \
       the history of their toy and vote; toys fetch facts and report the facts that they play. Passwords are stored salted and hashed. \
