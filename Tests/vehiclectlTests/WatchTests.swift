@@ -197,6 +197,26 @@ import Varlink
     #expect(lines(model, view, rows: 10)[2].hasPrefix("  speed"), "one line is above the first one")
   }
 
+  @Test func `a small window shows the whole help by scrolling`() {
+    let model = Self.model()
+    var view = WatchView(showsAll: true)
+    view.noteFrame(visible: 5, total: 12)
+    for key in [KeyPress.down, .character("?")] { _ = view.handle(key, model, at: 1000, wall: 100) }
+    var shown: [String] = []
+    for _ in 0..<60 {
+      let frame = WatchRenderer(model, view, columns: 40, rows: 12, now: 1000, wall: 100)
+      view.noteFrame(visible: frame.visible, total: frame.total)
+      shown += lines(model, view, columns: 40, rows: 12)
+      _ = view.handle(.down, model, at: 1000, wall: 100)
+    }
+    for text in ["q, Ctrl-C        quit", "latest", "does not report", "measured", "codes (amber)"] {
+      #expect(shown.contains { $0.contains(text) }, "\(text)")
+    }
+    #expect(view.showsHelp)
+    _ = view.handle(.escape, model, at: 1000, wall: 100)
+    #expect(!view.showsHelp && view.scroll == 1)
+  }
+
   @Test func `the filter is typed, kept and cleared`() {
     let model = Self.model()
     var view = WatchView()

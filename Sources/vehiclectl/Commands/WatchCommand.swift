@@ -12,13 +12,13 @@ struct WatchCommand: Subcommand {
     commandName: "watch", abstract: "Show values as they change.",
     discussion: """
       On a terminal, shows a full-screen view; ? lists its keys, q quits. With --plot, plots numbers as they change. Otherwise, and with \
-      --json, prints one reading per line, as in "get --json", or one event: {"event":NAME,"device":DEVICE,"text":TEXT,\
+      --json, prints one reading per line, as in "get --json", or one event: {"event":NAME, "device":DEVICE, "text":TEXT, \
       "time":MICROSECONDS}. The first lines are the current values. If the daemon restarts, the command reconnects; --timeout limits the \
       time without a connection. A pattern such as 'ev.cell*' selects every property that it matches.
 
       With --frames, shows the frames of one device with a CAN adapter: for each identifier the count, the rate and the last bytes; bytes \
-      that changed are marked. Otherwise, and with --json, prints one frame per line: {"time":MICROSECONDS,"id":HEX,"bytes":HEX,\
-      "kind":data|remote|error,"sent":BOOL}.
+      that changed are marked. Otherwise, and with --json, prints one frame per line: {"time":MICROSECONDS, "id":HEX, "bytes":HEX, \
+      "kind":data|remote|error, "sent":BOOL}.
       """)
 
   @OptionGroup var common: CommonOptions

@@ -244,9 +244,15 @@ struct WatchRenderer {
   ]
 
   private mutating func drawHelp() {
-    for (key, meaning) in Self.help where y < grid.rows - 1 {
+    let column = left + 19
+    let lines = Self.help.flatMap { key, meaning -> [(key: String, meaning: String)] in
+      let parts = meaning.isEmpty ? [""] : meaning.wrapped(to: max(1, grid.columns - column))
+      return parts.enumerated().map { ($0 == 0 ? key : "", $1) }
+    }
+    (visible, total) = (max(1, grid.rows - 1 - y), lines.count)
+    for (key, meaning) in lines.dropFirst(min(view.scroll, max(0, total - visible))).prefix(visible) {
       grid.put(key, left + 2, y, .bold)
-      grid.put(meaning, left + 19, y, .plain)
+      grid.put(meaning, column, y, .plain)
       y += 1
     }
   }

@@ -15,6 +15,8 @@ struct WatchView {
   /// Whether to show statistics, and properties that the device does not report.
   private(set) var showsAll: Bool
   private(set) var showsHelp = false
+  /// The scroll position of the values while the help is shown.
+  private var scrollBeforeHelp = 0
   /// The state that is shown instead of the current one, and its time.
   private(set) var frozen: (model: WatchModel, now: Double, wall: Double)?
   /// The number of visible lines, and of all lines, of the last frame.
@@ -30,15 +32,15 @@ struct WatchView {
     }
     switch key {
     case .character("q"), .character("Q"), .control("C"), .control("D"): return false
-    case _ where showsHelp: showsHelp = false
-    case .character("?"), .character("h"): showsHelp = true
-    case .escape: (filter, scroll) = ("", 0)
     case .up, .character("k"): scroll(by: -1)
     case .down, .character("j"), .enter: scroll(by: 1)
     case .pageUp, .control("B"): scroll(by: -page.visible)
     case .pageDown, .control("F"): scroll(by: page.visible)
     case .home, .character("g"): scroll = 0
     case .end, .character("G"): scroll(by: page.total)
+    case _ where showsHelp: (showsHelp, scroll) = (false, scrollBeforeHelp)
+    case .character("?"), .character("h"): (showsHelp, scrollBeforeHelp, scroll) = (true, scroll, 0)
+    case .escape: (filter, scroll) = ("", 0)
     case .tab, .right: select(1, model)
     case .backTab, .left: select(-1, model)
     case .character(let digit) where ("1"..."9").contains(digit): select(index: Int(digit.value) - 0x31, model)
