@@ -86,7 +86,7 @@ import Testing
     let toys = try ToyDaemon().serve()
     defer { toys.stop() }
     let other = try Program.run([command, "--socket", toys.path])
-    #expect(other.status == 4 && other.stderr.contains("no device is a car: none has the action \(command); add a car"), "\(other)")
+    #expect(other.status == 4 && other.stderr.contains("no device supports \"\(command)\"; add a car"), "\(other)")
   }
 
   @Test func `several codes are counted by state and ECU`() throws {

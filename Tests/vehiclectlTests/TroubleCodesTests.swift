@@ -73,13 +73,24 @@ import Varlink
     let server = try daemon.serve()
     defer { server.stop() }
     let either = try Program.run(["dtc", "clear", "--yes", "--socket", server.path])
-    #expect(either.status == 2 && either.stderr.contains("car.dtc, van.dtc") && daemon.called.isEmpty)
+    #expect(
+      either.status == 2 && either.stderr == "vehiclectl: more than one device supports \"dtc clear\": car, van; add the device name\n"
+        && daemon.called.isEmpty)
     #expect(try Program.run(["dtc", "clear", "--yes", "van", "--socket", server.path]).status == 0)
     #expect(daemon.called.allSatisfy { $0.device == "van" } && daemon.called.count == 2)
     #expect(try Program.run(["dtc", "bike", "--socket", server.path]).status == 4)
     let toys = try ToyDaemon().serve()
     defer { toys.stop() }
-    #expect(try Program.run(["dtc", "--socket", toys.path]).status == 4)
+    for words in [["dtc"], ["dtc", "clear", "--yes"]] {
+      let none = try Program.run(words + ["--socket", toys.path])
+      let command = words.prefix(2).joined(separator: " ")
+      #expect(none.status == 4 && none.stderr == "vehiclectl: no device supports \"\(command)\"; add a car: vehiclectl setup\n", "\(none)")
+      let named = try Program.run(words + ["toy", "--socket", toys.path])
+      #expect(
+        named.status == 4
+          && named.stderr == "vehiclectl: toy does not support \"\(command)\": its kind is toy; list devices: vehiclectl status\n",
+        "\(named)")
+    }
   }
 
   @Test func `without a device the codes of each car are listed, except of one that sleeps`() throws {
@@ -115,7 +126,7 @@ import Varlink
   @Test func `advice that was already followed is left out`() throws {
     let server = try ToyDaemon(devices: [("ev", "obd")], actions: [Action("dtc", help: ""), Action("ecu-codes", help: "")]) { called, _ in
       called.action == "dtc"
-        ? ToyDaemon.refused("no-answer", "no codes of SAE J1979; read its UDS trouble codes: action ecu-codes")
+        ? ToyDaemon.refused("no-answer", "no codes of SAE J1979; read its codes over UDS: vehiclectl dtc")
         : ToyDaemon.done(Report(columns: ["ecu", "code", "state", "meaning"], rows: [["7D9", "C1000-64", "stored", ""]]))
     }.serve()
     defer { server.stop() }

@@ -13,30 +13,36 @@ struct Cars {
   }
 
   let all: [Car]
-  /// The action, which has the name of the command.
-  private let action: String
+  /// The command without options, such as `dtc clear`.
+  private let command: String
 
-  /// Selects the devices that have the action, or only the one with this name. Throws if there is none.
-  init(_ name: String?, doing action: String, _ client: Client) throws(Failure) {
-    self.action = action
+  /// Selects the devices that have the action, or only the one with this name. Throws if there is none. `command` is the command that the
+  /// user runs, for messages; by default, it has the name of the action.
+  init(_ name: String?, doing action: String, for command: String? = nil, _ client: Client) throws(Failure) {
+    self.command = command ?? action
     let schemas = try client.call(Contract.Describe.self, .init(device: name)).schemas
     let capable = schemas.filter { schema in (name ?? schema.device) == schema.device && schema.actions.contains { $0.name == action } }
-    guard !capable.isEmpty else { throw Self.notFound(name, action, schemas) }
+    guard !capable.isEmpty else { throw Self.notFound(name, self.command, schemas) }
     let devices = try client.call(Contract.Status.self, .init(device: name)).devices
     all = capable.map { schema in Car(schema: schema, state: devices.first { $0.name == schema.device }?.state ?? "") }
   }
 
-  private static func notFound(_ name: String?, _ action: String, _ schemas: [Contract.Schema]) -> Failure {
-    if let name { return .rejected(.noSuchAction(device: name, action: action)) }
+  private static func notFound(_ name: String?, _ command: String, _ schemas: [Contract.Schema]) -> Failure {
+    if let name {
+      let kind = schemas.first { $0.device == name }?.kind ?? "unknown"
+      return .noSuchDevice("\(name) does not support \"\(command)\": its kind is \(kind); list devices: vehiclectl status")
+    }
     return .noSuchDevice(
       schemas.isEmpty
         ? "no devices are configured; add a car: vehiclectl setup"
-        : "no device is a car: none has the action \(action); add a car: vehiclectl setup")
+        : "no device supports \"\(command)\"; add a car: vehiclectl setup")
   }
 
   /// Returns the only car. Throws if there are several.
   func only() throws(Failure) -> Car {
-    guard all.count == 1 else { throw .rejected(.ambiguous(reference: action, candidates: all.map { "\($0.device).\(action)" })) }
+    guard all.count == 1 else {
+      throw .usage("more than one device supports \"\(command)\": \(all.map(\.device).joined(separator: ", ")); add the device name")
+    }
     return all[0]
   }
 
@@ -55,7 +61,7 @@ struct Cars {
 
   private func status(of car: Car, _ output: Output, _ show: (Car) throws -> Void) throws -> Int32 {
     guard !SleepingVehicle.isAsleep(car.state) else {
-      let note = "not queried: not in use (\(car.state)), and a query may wake it; to query it: vehiclectl \(action) \(car.device)"
+      let note = "not queried: not in use (\(car.state)), and a query may wake it; to query it: vehiclectl \(command) \(car.device)"
       if output.json { output.json(["device": .string(car.device), "note": .string(note)]) } else { output.note(note) }
       return 0
     }

@@ -30,7 +30,7 @@ struct DtcClearCommand: Subcommand {
       throw Failure.usage("nothing cleared: cannot ask for confirmation without a terminal; use --yes to clear without it")
     }
     let client = try common.connect(output)
-    let car = try Cars(device, doing: TroubleCodes.readAction, client).only()
+    let car = try Cars(device, doing: TroubleCodes.clearAction, for: "dtc clear", client).only()
     let codes = TroubleCodes(car, client)
     if let note = SleepingVehicle.waking(car.device, car.state) { output.note(note) }
     let loss = try codes.previewClearing()

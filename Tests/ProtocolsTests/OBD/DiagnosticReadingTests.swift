@@ -156,7 +156,7 @@ import Testing
       Issue.record("a car without service 03 reported codes")
       return
     }
-    #expect(message.hasPrefix("the vehicle reports no trouble codes of SAE J1979") && message.contains("ecu-codes"))
+    #expect(message.hasPrefix("the vehicle reports no trouble codes of SAE J1979") && message.contains("vehiclectl dtc"))
     // Whether a poll is in flight at the moment does not matter.
     var other = try Self.rig(ElectricCar(.kona))
     for _ in 0..<20 {

@@ -100,7 +100,8 @@ import Testing
       ("04", false), ("04", true), ("STPX H:7DF, D:04", true), ("stpxh:7e0,d:04 00,r:1", true), ("ATWM C133F104", true),
     ] {
       #expect(
-        throws: CommandError.refused(code: .rawNotAllowed, "04 clears trouble codes unread; use dtc-clear, which stores them first")
+        throws: CommandError.refused(
+          code: .rawNotAllowed, "04 clears trouble codes unread; use vehiclectl dtc clear, which stores them first")
       ) {
         _ = try OBDQuery(1, [OBDQuery.argumentNames.request: .string(request)], allowRaw: isRaw)
       }

@@ -48,7 +48,7 @@ struct TroubleCodeQuery: MultiECUQuery {
     guard isResponding else { return .refused(code: .noAnswer, "no ECU responds; switch the ignition on") }
     return .refused(
       code: .noAnswer,
-      "the vehicle reports no trouble codes of SAE J1979 (OBD-II), like many electric cars; read its UDS trouble codes: action ecu-codes")
+      "the vehicle reports no trouble codes of SAE J1979 (OBD-II), like many electric cars; read its codes over UDS: vehiclectl dtc")
   }
 
   mutating func process(_ answers: [ECUAnswer], _ index: Int) {

@@ -108,7 +108,7 @@ struct OBDQuery: Sendable {
   }
 
   private static let clearsCodes = CommandError.refused(
-    code: .rawNotAllowed, "04 clears trouble codes unread; use dtc-clear, which stores them first")
+    code: .rawNotAllowed, "04 clears trouble codes unread; use vehiclectl dtc clear, which stores them first")
 
   /// Throws if an adapter command would send service 04 (clear trouble codes): in the data of STPX, or in the K-line wake-up message after
   /// its three header bytes. Rejects AT CAF0 too: without automatic formatting, any request with 04 as its second byte becomes service 04.
