@@ -151,7 +151,7 @@ let package = Package(
     .testTarget(
       name: "vehicledTests",
       dependencies: [
-        "vehicled", "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "SignalImport", "Peers", "CLinux", "CSQLite",
+        "vehicled", "Protocols", "Varlink", "ServiceRuntime", "ConfigurationFiles", "SignalImport", "Peers", "CCurl", "CLinux", "CSQLite",
       ],
       swiftSettings: strict),
     .testTarget(

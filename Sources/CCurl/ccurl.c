@@ -86,6 +86,11 @@ long ccurl_number(CURL *easy, CURLINFO info) {
   return curl.easy_getinfo(easy, info, &number) == CURLE_OK ? number : 0;
 }
 
+int ccurl_is_connected(CURL *easy) {
+  curl_off_t microseconds = 0;
+  return curl.easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &microseconds) == CURLE_OK && microseconds > 0;
+}
+
 const char *ccurl_text(CURL *easy, CURLINFO info) {
   char *text = NULL;
   return curl.easy_getinfo(easy, info, &text) == CURLE_OK ? text : NULL;

@@ -1,5 +1,6 @@
 // The HTTP client with good and bad servers on the loopback: responses, errors, redirections, certificates, and limits.
 
+import CCurl
 import Foundation
 import Glibc
 import Protocols
@@ -108,10 +109,27 @@ import Testing
     #expect(await failure(HTTPRequest("GET", endless.url, proxy: "", maxLength: 16 << 20)).contains("more than the maximum of 16 MiB"))
   }
 
+  /// libcurl reports both timeouts with the same code.
+  @Test func `a timeout of the connection is not reported as that of the request`() {
+    func message(isConnected: Bool, timeout: Nanoseconds, proxy: String? = nil) -> String {
+      let failure = HTTPErrorMessage.Failure(
+        code: CURLE_OPERATION_TIMEDOUT, excess: nil, isConnected: isConnected, connectErrno: 0, proxyStatus: 0, tlsMessage: "")
+      return HTTPErrorMessage.message(for: failure, of: HTTPRequest("GET", "https://a.example/b", timeout: timeout, proxy: proxy))
+    }
+    #expect(message(isConnected: true, timeout: 30 * .second) == "no response from a.example within 30 s; check the network")
+    #expect(message(isConnected: false, timeout: 30 * .second) == "no connection to a.example within 10 s; check host, port and network")
+    #expect(message(isConnected: false, timeout: 5 * .second).contains("within 5 s"))
+    let proxied = message(isConnected: false, timeout: 30 * .second, proxy: "http://p:3128")
+    #expect(proxied == "no connection to a.example through the proxy within 10 s; check host, port and network")
+  }
+
   @Test func `errors have messages without secrets`() async {
     let silent = HTTPPeer { connection, _ in HTTPPeer.waitForTheEnd(connection) }
     let late = await failure(HTTPRequest("GET", silent.url + "/?key=geheim", timeout: 300 * .millisecond, proxy: ""))
     #expect(late == "no response from 127.0.0.1:\(silent.port) within 0.3 s; check the network")
+    let silentTLS = await failure(
+      HTTPRequest("GET", "https://127.0.0.1:\(silent.port)/?key=geheim", timeout: 300 * .millisecond, proxy: ""))
+    #expect(silentTLS == "no connection to 127.0.0.1:\(silent.port) within 0.3 s; check host, port and network")
     let refused = await failure(HTTPRequest("GET", "http://me:geheim@127.0.0.1:1/?key=geheim", proxy: ""))
     #expect(refused.hasPrefix("cannot reach 127.0.0.1:1: connection refused") && !refused.contains("geheim"), "\(refused)")
     let proxied = await failure(HTTPRequest("GET", "http://nobody.invalid/?key=geheim", proxy: "http://me:geheim@127.0.0.1:1"))
@@ -235,7 +253,7 @@ import Testing
     #expect(await failure(other, HTTPClient(caFile: server.certificate)).contains("is not trusted"))
     let plain = HTTPPeer("this is no TLS\r\n\r\n")
     let noTLS = await failure(HTTPRequest("GET", "https://127.0.0.1:\(plain.port)/", timeout: 2 * .second, proxy: ""))
-    #expect(noTLS.contains("TLS handshake") || noTLS.contains("closed the connection") || noTLS.contains("no response"), "\(noTLS)")
+    #expect(noTLS.contains("TLS handshake") || noTLS.contains("closed the connection") || noTLS.contains("no connection"), "\(noTLS)")
   }
 }
 

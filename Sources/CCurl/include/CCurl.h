@@ -32,6 +32,8 @@ CURLcode ccurl_set_callback(CURL *easy, CURLoption option, ccurl_callback callba
 // Sets the request body; libcurl copies it.
 CURLcode ccurl_set_body(CURL *easy, const void *bytes, size_t count);
 long ccurl_number(CURL *easy, CURLINFO info);
+// Whether the connection was established, including TLS and a proxy, so that the request could be sent.
+int ccurl_is_connected(CURL *easy);
 const char *ccurl_text(CURL *easy, CURLINFO info);
 const char *ccurl_error_text(CURLcode code);
 struct curl_slist *ccurl_append(struct curl_slist *list, const char *text);

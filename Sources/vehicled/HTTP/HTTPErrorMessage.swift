@@ -13,6 +13,8 @@ enum HTTPErrorMessage {
   struct Failure {
     var code: CURLcode
     var excess: Excess?
+    /// Whether the connection was established.
+    var isConnected: Bool
     /// The errno of a failed connection, or 0.
     var connectErrno: CInt
     /// The status of a proxy's response to CONNECT, or 0.
@@ -101,7 +103,11 @@ enum HTTPErrorMessage {
       }
       return "cannot reach \(server): \(reason); check host and port, and the proxy if there is one"
     case CURLE_OPERATION_TIMEDOUT:
-      return "no response from \(server) within \(Value.text(Double(request.timeout / .millisecond) / 1000)) s; check the network"
+      guard failure.isConnected else {
+        let peer = request.proxy.map { !$0.isEmpty } ?? false ? "\(server) through the proxy" : server
+        return "no connection to \(peer) within \(seconds(HTTPTransfer.connectTimeout(of: request))); check host, port and network"
+      }
+      return "no response from \(server) within \(seconds(request.timeout)); check the network"
     case CURLE_FILESIZE_EXCEEDED: return tooLong(server, request)
     case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR:
       let remedy = "check the system clock, whether a proxy intercepts TLS, and that ca-certificates is installed"
@@ -119,6 +125,8 @@ enum HTTPErrorMessage {
     default: return "the request to \(server) failed: \(printable(String(cString: ccurl_error_text(failure.code)).lowercased(), limit: 80))"
     }
   }
+
+  private static func seconds(_ time: Nanoseconds) -> String { "\(Value.text(Double(time / .millisecond) / 1000)) s" }
 
   private static func tooLong(_ server: String, _ request: HTTPRequest) -> String {
     "\(server) sent more than the maximum of \(request.maxLength >> 20) MiB; check the URL"

@@ -11,6 +11,9 @@ final class HTTPTransfer {
   static let maxHeadSize = 64 << 10
   private static let maxConnectDuration: Nanoseconds = 10 * .second
 
+  /// The timeout for the connection of a request, including the name look-up and TLS.
+  static func connectTimeout(of request: HTTPRequest) -> Nanoseconds { min(request.timeout, maxConnectDuration) }
+
   let easy: CurlEasy
   private let request: HTTPRequest
   private var lists: [UnsafeMutablePointer<curl_slist>?] = []
@@ -49,7 +52,7 @@ final class HTTPTransfer {
     set(CURLOPT_FRESH_CONNECT, 1)
     set(CURLOPT_FORBID_REUSE, 1)
     set(CURLOPT_TIMEOUT_MS, Self.milliseconds(request.timeout))
-    set(CURLOPT_CONNECTTIMEOUT_MS, Self.milliseconds(min(request.timeout, Self.maxConnectDuration)))
+    set(CURLOPT_CONNECTTIMEOUT_MS, Self.milliseconds(Self.connectTimeout(of: request)))
     set(CURLOPT_MAXFILESIZE, request.maxLength)
     set(CURLOPT_SSL_VERIFYPEER, 1)
     set(CURLOPT_SSL_VERIFYHOST, 2)
@@ -130,7 +133,8 @@ final class HTTPTransfer {
       return .answered(status: status, type: type, body: body)
     }
     let failure = HTTPErrorMessage.Failure(
-      code: result, excess: excess, connectErrno: CInt(truncatingIfNeeded: ccurl_number(easy, CURLINFO_OS_ERRNO)),
+      code: result, excess: excess, isConnected: ccurl_is_connected(easy) != 0,
+      connectErrno: CInt(truncatingIfNeeded: ccurl_number(easy, CURLINFO_OS_ERRNO)),
       proxyStatus: ccurl_number(easy, CURLINFO_HTTP_CONNECTCODE), tlsMessage: String(cString: errors))
     return .failed(HTTPErrorMessage.message(for: failure, of: request))
   }
