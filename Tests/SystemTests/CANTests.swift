@@ -39,10 +39,13 @@ extension EndToEnd {
       #expect(rig.get("vehicle")?.hasPrefix("Volkswagen MEB") == true && rig.get("speed") != nil)
     }
 
-    @Test func `trouble codes of several ECUs are read and cleared`() throws {
+    @Test(arguments: [[], ["--fault", "no-broadcasts"]]) func `trouble codes of several ECUs are read and cleared`(_ faults: [String])
+      throws
+    {
       let rig = try Rig()
-      _ = try car(rig, ["--car", "petrol", "--key", "on@0"], options: "vehicle = \"generic\"")
+      _ = try car(rig, ["--car", "petrol", "--key", "on@0"] + faults, options: "vehicle = \"generic\"")
       try #require(wait { rig.get("mil") == "on" })
+      #expect(wait { rig.get("vin") != nil })
       let codes = try rig.vehiclectl("dtc", "--json").json()["codes"] as? [[String: Any]] ?? []
       #expect(codes.compactMap { $0["code"] as? String } == ["P0133", "P0171", "P0420", "P0715", "P1899-98", "U0121-87"])
       let cleared = rig.vehiclectl("dtc", "clear", "--yes", "--json")

@@ -82,4 +82,65 @@ import Testing
     let (time, outcome, _) = end(repeating: [3, 0x7F, 0x31, 0x78], every: .second)
     #expect(time == FramesExchange.responseTime && outcome == .noResponse)
   }
+
+  // MARK: Requests to all ECUs
+
+  /// Sends a request to all ECUs on 11-bit CAN, and returns the addresses of the sent frames. `respond` returns the responses to a frame.
+  private func addresses(
+    _ bytes: [UInt8], _ functional: inout FunctionalAddressing, respond: (UInt32) -> [String]
+  ) -> (addresses: [UInt32], messages: [[UInt8]]) {
+    let request = AdapterRequest(addressing: ECUAddressing(bus: .can, target: Target(.functional)), bytes: bytes, text: [])
+    var exchange = FramesExchange(request, functional, at: 0)
+    var (output, now, addresses) = ([CANFrame](), Instant(0), [UInt32]())
+    exchange.appendDue(to: &output, at: now)
+    while true {
+      let sent = output.map(\.identifier.number)
+      output.removeAll()
+      addresses += sent
+      now += .millisecond
+      for response in sent.flatMap(respond) { exchange.receive(CANFrame(response), &output, at: now) }
+      if exchange.outcome(at: now) != nil { break }
+      now = exchange.deadline
+      exchange.expire(&output, at: now)
+      if exchange.outcome(at: now) != nil { break }
+    }
+    functional.concluded(exchange)
+    return (addresses, exchange.messages.map(\.bytes))
+  }
+
+  private static let all: [UInt32] = [0x7DF] + Array(0x7E0...0x7E7)
+
+  @Test func `if only physical requests are answered, the ECUs that answer receive further requests at their own addresses`() {
+    var functional = FunctionalAddressing()
+    let responses: [UInt32: [String]] = [0x7E0: ["7E8#064100BE1FA81300"], 0x7E1: ["7E9#0641008000000000"], 0x7E2: ["7EA#037F011100000000"]]
+    let first = addresses([1, 0], &functional) { responses[$0] ?? [] }
+    #expect(first.addresses == Self.all && first.messages.count == 2)
+    let codes = addresses([3], &functional) { $0 == 0x7E0 ? ["7E8#0443010133000000"] : ["7E9#037F031100000000"] }
+    #expect(codes.addresses == [0x7E0, 0x7E1] && codes.messages == [[0x43, 1, 1, 0x33]])
+    #expect(addresses([4], &functional) { _ in [] }.addresses == [0x7E0, 0x7E1])
+    // The functional request is answered after all.
+    #expect(addresses([1, 0], &functional) { $0 == 0x7DF ? ["7E8#064100BE1FA81300"] : [] }.addresses == [0x7DF])
+    #expect(addresses([3], &functional) { _ in [] }.addresses == [0x7DF])
+  }
+
+  @Test func `while it is unknown whether functional requests are answered, only those that read are repeated`() {
+    var functional = FunctionalAddressing()
+    #expect(addresses([4], &functional) { _ in [] }.addresses == [0x7DF])
+    #expect(addresses([3], &functional) { _ in [] }.addresses == [0x7DF, 0x7E0])
+    // An ECU that does not support the request is no sign of such a gateway.
+    let unsupported = addresses([3], &functional) { $0 == 0x7E0 ? ["7E8#037F031100000000"] : [] }
+    #expect(unsupported.addresses.first == 0x7DF && unsupported.messages.isEmpty)
+    // An ECU need not have every service, so that others are asked each time. What clears is sent once, to those that are known.
+    #expect(addresses([9, 2], &functional) { $0 == 0x7E0 ? ["7E8#0349020000000000"] : [] }.addresses == Self.all)
+    #expect(addresses([3], &functional) { $0 == 0x7E0 ? ["7E8#0243000000000000"] : [] }.addresses == Self.all)
+    #expect(addresses([4], &functional) { _ in [] }.addresses == [0x7E0])
+    #expect(addresses([3], &functional) { $0 == 0x7DF ? ["7E8#0243000000000000"] : [] }.addresses == [0x7DF])
+    #expect(addresses([7], &functional) { _ in [] }.addresses == [0x7DF])
+  }
+
+  @Test func `an ECU whose response is late is not counted twice`() {
+    var functional = FunctionalAddressing()
+    let late = addresses([3], &functional) { $0 == 0x7E0 ? ["7E8#0443010133000000", "7E8#0443010133000000"] : [] }
+    #expect(late.messages == [[0x43, 1, 1, 0x33]])
+  }
 }

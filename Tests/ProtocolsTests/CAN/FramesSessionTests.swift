@@ -236,15 +236,34 @@ import Testing
     #expect(rig.status == "polling" && rig.number("odometer") != nil)
   }
 
-  @Test(arguments: [DiagnosticBus.can11, .can29]) func `behind such a gateway, the engine ECU is found by its own address`(
+  @Test(arguments: [DiagnosticBus.can11, .can29]) func `behind such a gateway, all ECUs are found and asked by their own addresses`(
     _ bus: DiagnosticBus
-  )
-    throws
-  {
-    var rig = try FramesRig(PetrolCar(bus), faults: ["no-broadcasts"])
+  ) throws {
+    let car = PetrolCar(bus, Self.turned((.on, 0)))
+    var (rig, other) = (try FramesRig(car, faults: ["no-broadcasts"]), try FramesRig(car))
     rig.run(for: 20 * .second)
+    other.run(for: 20 * .second)
     #expect(rig.status == "polling" && rig.number("rpm") != nil, "\(rig.status) \(rig.fault ?? "")")
-    #expect(rig.text("vehicle") == "standard OBD-II (\(bus == .can11 ? "7E8" : "18DAF110"))")
+    #expect(rig.text("vin") != nil && rig.text("vin") == other.text("vin") && rig.text("vehicle") == other.text("vehicle"))
+    for action in ["dtc", "freeze-frames", "monitors"] {
+      let (report, expected) = (try rig.report(action, for: 30 * .second), try other.report(action, for: 30 * .second))
+      #expect(!report.rows.isEmpty && report.rows == expected.rows && report.text == expected.text, "\(action): \(report) \(expected)")
+    }
+    let clearing = try rig.report("dtc-clear", ["confirm": .bool(true)], for: 30 * .second)
+    let expected = try other.report("dtc-clear", ["confirm": .bool(true)], for: 30 * .second)
+    #expect(clearing == expected && clearing.rows.count { $0.contains("cleared") } == 2, "\(clearing)")
+    let (physical, functional) = bus == .can11 ? ("t7E080104", "t7DF80104") : ("T18DA10F180104", "T18DB33F180104")
+    #expect(rig.sent(physical).count == 1 && rig.sent(functional).isEmpty)
+  }
+
+  @Test func `trouble codes behind such a gateway are read from a car that was found without functional requests`() throws {
+    var rig = try FramesRig(
+      VehiclePollingTests.car(["03": [(0x7E8, "43010133")], "07": [(0x7E8, "4700")], "0A": [(0x7E8, "7F0A11")]]),
+      vehicle: .eGMP, faults: ["no-broadcasts"])
+    rig.run(for: 5 * .second)
+    let report = try rig.report("dtc")
+    #expect(report.rows.map { $0.prefix(3).joined(separator: " ") } == ["7E8 P0133 stored"])
+    #expect(report.text == "no ECU responds to the request for permanent codes")
   }
 
   @Test func `a bus without nodes is a sleeping car, which is probed at growing intervals`() throws {

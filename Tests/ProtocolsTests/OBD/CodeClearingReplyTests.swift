@@ -234,7 +234,10 @@ import Testing
     #expect(loss.abortError == nil && loss.motion.isKnown)
     let clearing = try Self.processed(
       CodeClearing(loss.ecus, Motion(), requiresResponse: false),
-      [none, none, Vector.reply(frame(0x81, 0xF1, 0x10, 0x44), frame(0x83, 0xF1, 0x18, 0x7F, 0x04, 0x22)), none, none, none])
+      [
+        none, none, Vector.reply(frame(0x81, 0xF1, 0x10, 0x44), frame(0x83, 0xF1, 0x18, 0x7F, 0x04, 0x22)), none, none, none,
+        Vector.reply(frame(0x86, 0xF1, 0x10, 0x41, 0x01, 0, 4, 0, 0)),
+      ])
     #expect(clearing.report.rows.map { $0.prefix(3).joined(separator: " ") } == ["10 clearing cleared", "18 clearing refused"])
     #expect(clearing.report.text?.hasSuffix("no trouble codes remain") == true)
   }
@@ -263,6 +266,35 @@ import Testing
     let codes = try Self.processed(
       TroubleCodeQuery(requiresResponse: true), ["7E8037F03\(code)", "7E8024700", "7E8024A00"].map { Vector.reply($0) })
     #expect(codes.report.text == "no trouble codes: none stored, pending or permanent")
+  }
+
+  @Test func `on a K-line an ECU without codes need not respond, but one must respond to PID 01`() throws {
+    let none = [[UInt8]](repeating: Vector.reply("NO DATA"), count: 3)
+    func codes(_ replies: [[UInt8]]) throws -> TroubleCodeQuery { try Self.processed(TroubleCodeQuery(isResponding: true), replies) }
+    func status(_ count: UInt8) -> [UInt8] {
+      let bytes: [UInt8] = [0x86, 0xF1, 0x10, 0x41, 0x01, count, 4, 0, 0]
+      return Vector.reply(spacedHex(bytes + [bytes.reduce(0, &+)]))
+    }
+    let unknown = try codes(none)
+    #expect(unknown.requests.last == [0x01, 0x01] && unknown.abortError == nil)
+    let silent = try codes(none + [Vector.reply("NO DATA")])
+    #expect(silent.abortError == .refused(code: .noAnswer, "no ECU responds; switch the ignition on"))
+    let healthy = try codes(none + [status(0)])
+    #expect(healthy.abortError == nil && healthy.report.text == "no trouble codes: none stored, pending or permanent")
+    let contradicting = try codes(none + [status(0x82)])
+    #expect(contradicting.report.text == "10 does not report its stored codes: it has 2\nread the codes again")
+  }
+
+  @Test func `on CAN a service without an answer is not reported as one without codes`() throws {
+    func codes(_ replies: String...) throws -> TroubleCodeQuery {
+      try Self.processed(TroubleCodeQuery(requiresResponse: true, isResponding: true), replies.map { Vector.reply($0) })
+    }
+    #expect(
+      try codes("7E8024300", "7E8024700", "NO DATA").report.text
+        == "no trouble codes: none stored or pending\nno ECU responds to the request for permanent codes")
+    #expect(try codes("NO DATA", "7E80447010133", "NO DATA").report.text == "no ECU responds to the request for stored and permanent codes")
+    #expect(try codes("NO DATA", "NO DATA", "NO DATA").abortError != nil)
+    #expect(try codes("7E8037F0311", "7E8037F0711", "7E8037F0A11").abortError != nil)
   }
 
   @Test func `without headers a pending ECU is not mistaken for the one that responded`() throws {

@@ -25,7 +25,7 @@ struct ClearingPreview: MultiECUQuery {
     (self.isConfirmed, self.motion, self.knownECUs, self.isResponding) = (isConfirmed, motion, knownECUs, isResponding)
   }
 
-  var requests: [[UInt8]] { codes.requests + [FreezeFrame.request(0x02), [0x01, 0x01]] + Motion.requests }
+  var requests: [[UInt8]] { TroubleCodeQuery.services.map { [$0] } + [FreezeFrame.request(0x02), [0x01, 0x01]] + Motion.requests }
 
   mutating func process(_ answers: [ECUAnswer], _ index: Int) throws(Unreadable) {
     for answer in answers where !ecus.contains(answer.source) { ecus.append(answer.source) }

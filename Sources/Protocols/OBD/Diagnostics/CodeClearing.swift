@@ -94,6 +94,7 @@ struct CodeClearing: MultiECUQuery {
       text += "\n" + remaining.problems.joined(separator: "\n")
     } else if codes.isEmpty {
       text += "\nno trouble codes remain"
+      if let message = remaining.unansweredMessage { text += "\n\(message)" }
     } else if let message = remaining.permanentMessage {
       text += "\n\(message)"
     }

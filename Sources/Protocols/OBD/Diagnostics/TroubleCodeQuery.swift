@@ -1,6 +1,7 @@
-// The trouble codes of a vehicle by ECU: stored, pending and permanent codes. Each code is listed once, with its states. A missing response
-// to one service means that there are no codes or that the service is not supported. On CAN, an awake ECU responds even if it has no codes,
-// so it is an error if no service is answered. Source: SAE J1979, services 03, 07 and 0A.
+// The trouble codes of a vehicle by ECU: stored, pending and permanent codes. Each code is listed once, with its states. On CAN, an awake ECU
+// responds even if it has no codes, so it is an error if no service is answered, and a service that no ECU answers is reported. On pre-CAN
+// protocols an ECU without codes may not respond; if none does, PID 01 shows whether an ECU responds at all, and how many codes it has.
+// Source: SAE J1979, services 01 (PID 01), 03, 07 and 0A.
 
 struct TroubleCodeQuery: MultiECUQuery {
   /// The requested services, in this order.
@@ -26,8 +27,13 @@ struct TroubleCodeQuery: MultiECUQuery {
   private let requiresResponse: Bool
   /// Whether the vehicle responds to other requests.
   private let isResponding: Bool
+  /// The states whose service an ECU has answered.
+  private var answeredStates: Set<Int> = []
+  /// Whether any ECU has responded, other than that it does not support a service.
   private var isAnswered = false
   private var processed = 0
+  /// Whether PID 01 is requested, because no ECU has responded to the services.
+  private var requestsStatus = false
 
   init(requiresResponse: Bool = false, isResponding: Bool = false) {
     (self.requiresResponse, self.isResponding) = (requiresResponse, isResponding)
@@ -42,10 +48,10 @@ struct TroubleCodeQuery: MultiECUQuery {
     return codes.isEmpty ? nil : "permanent codes remain until the vehicle itself verifies the repair: \(codes.joined(separator: ", "))"
   }
 
-  var requests: [[UInt8]] { Self.services.map { [$0] } }
+  var requests: [[UInt8]] { Self.services.map { [$0] } + (requestsStatus ? [[0x01, 0x01]] : []) }
   var abortError: CommandError? {
-    guard requiresResponse, processed == Self.services.count, !isAnswered else { return nil }
-    guard isResponding else { return .refused(code: .noAnswer, "no ECU responds; switch the ignition on") }
+    guard processed == requests.count, !isAnswered else { return nil }
+    guard isResponding, requiresResponse else { return .refused(code: .noAnswer, "no ECU responds; switch the ignition on") }
     return .refused(
       code: .noAnswer,
       "the vehicle reports no trouble codes of SAE J1979 (OBD-II), like many electric cars; read its codes over UDS: vehiclectl dtc")
@@ -53,13 +59,24 @@ struct TroubleCodeQuery: MultiECUQuery {
 
   mutating func process(_ answers: [ECUAnswer], _ index: Int) {
     processed += 1
-    if !answers.isEmpty { isAnswered = true }
+    if answers.contains(where: \.isPositive) || !answers.failedECUs.isEmpty { isAnswered = true }
+    guard Self.states.indices.contains(index) else { return processStatus(answers) }
+    if !answers.isEmpty { answeredStates.insert(index) }
+    requestsStatus = processed == Self.services.count && !requiresResponse && !isAnswered
     for (source, message) in answers.failedECUs { addProblem(source, message, index) }
     for answer in answers where answer.isPositive {
       switch TroubleCode.read(answer.bytes[...], onCAN: requiresResponse) {
       case .malformed(let reason): addProblem(answer.source, reason, index)
       case .codes(let codes): for code in codes { add(code, Self.states[index], from: answer.source) }
       }
+    }
+  }
+
+  /// Handles the responses to PID 01: the lower bits of its first byte are the number of stored codes.
+  private mutating func processStatus(_ answers: [ECUAnswer]) {
+    for answer in answers where answer.isPositive && answer.bytes.count > 2 {
+      let count = answer.bytes[2] & 0x7F
+      if count > 0 { addProblem(answer.source, "it has \(count)", 0) }
     }
   }
 
@@ -75,10 +92,22 @@ struct TroubleCodeQuery: MultiECUQuery {
     }
   }
 
+  /// The message that no ECU has answered a service; nil if each was answered, or an ECU without codes need not respond.
+  var unansweredMessage: String? {
+    let states = Self.states.indices.filter { !answeredStates.contains($0) }.map { Self.states[$0] }
+    guard requiresResponse, !states.isEmpty else { return nil }
+    return "no ECU responds to the request for \(states.joined(separator: " and ")) codes"
+  }
+
   var report: Report {
     let rows = entries.map { [ReplyReader.name(of: $0.source), $0.code.text, $0.stateText, $0.meaning] }
     let problems = problems.isEmpty ? nil : problems.joined(separator: "\n") + "\nread the codes again"
-    guard rows.isEmpty else { return Report(text: problems, columns: Self.columns, rows: rows) }
-    return Report(text: problems ?? "no trouble codes: none stored, pending or permanent")
+    if problems != nil || !rows.isEmpty {
+      let lines = [problems, unansweredMessage].compactMap(\.self)
+      return Report(text: lines.isEmpty ? nil : lines.joined(separator: "\n"), columns: rows.isEmpty ? [] : Self.columns, rows: rows)
+    }
+    guard let unansweredMessage else { return Report(text: "no trouble codes: none stored, pending or permanent") }
+    let states = Self.states.indices.filter(answeredStates.contains).map { Self.states[$0] }
+    return Report(text: "no trouble codes: none \(states.joined(separator: " or "))\n\(unansweredMessage)")
   }
 }

@@ -1,6 +1,6 @@
 // One request to the vehicle as CAN frames, and the messages that answer it. Each first frame is answered with a flow control at the
 // physical address of its sender. A response to another request is ignored: it can be late. Source: ISO 15765-2, ISO 15765-4 (addresses,
-// P2), ISO 14229-2 (P2*, response pending).
+// P2), ISO 14229-1 (negative responses to functional requests), ISO 14229-2 (P2*, response pending).
 
 struct FramesExchange: Sendable {
   /// How the exchange ended.
@@ -30,11 +30,19 @@ struct FramesExchange: Sendable {
   private static let maxFrames = 128
   private static let maxMessages = 64
   private static let responsePending: UInt8 = 0x78
+  /// The negative responses that an ECU does not send to a functional request: not supported, or out of range.
+  private static let suppressedCodes: Set<UInt8> = [0x11, 0x12, 0x31, 0x7E, 0x7F]
 
   let request: AdapterRequest
   private var senders: [ISOTPSender]
-  /// The ECUs that are asked if none responds to a request to all of them, because a gateway can block it.
-  private var fallback: [CANIdentifier] = []
+  /// The engine ECUs that are asked if no ECU responds to a functional request; empty if none are, or they have been.
+  private var engines: [CANIdentifier] = []
+  /// The engine ECUs that were asked; if one responds, the other ECUs are asked as well.
+  private var askedEngines: [CANIdentifier] = []
+  /// Whether the request was repeated to the ECUs' own addresses, because none responded to the functional request.
+  private(set) var usesFallback = false
+  /// Whether a request to all ECUs was sent to the functional address.
+  let isFunctional: Bool
   private var receiver: ISOTPReceiver
   private(set) var messages: [Message] = []
   /// The senders of "response pending", and until when their response may follow.
@@ -58,39 +66,48 @@ struct FramesExchange: Sendable {
   /// The number of bits of all frames of the exchange.
   private(set) var bits = 0
 
-  /// Begins the request. Before the protocol is known, a request to all ECUs is sent with both lengths of identifiers. `latency`: the time
-  /// that the connection to the adapter takes. If the adapter acknowledges frames, the time for the response begins with that.
+  /// Begins the request. Before the protocol is known, a request to all ECUs is sent with both lengths of identifiers. `functional`: how it
+  /// reaches them. `latency`: the time that the connection to the adapter takes. If the adapter acknowledges frames, the time for the response begins with that.
   /// `isAfterUnanswered`: whether a request of the same service to the same ECU was not answered in time just before. The frames are recorded
   /// in `storage`, which is reused.
   init(
-    _ request: AdapterRequest, at now: Instant, latency: Nanoseconds = 0, isAcknowledged: Bool = false, isAfterUnanswered: Bool = false,
-    storage: consuming [CANFrame] = []
+    _ request: AdapterRequest, _ functional: FunctionalAddressing = FunctionalAddressing(), at now: Instant, latency: Nanoseconds = 0,
+    isAcknowledged: Bool = false, isAfterUnanswered: Bool = false, storage: consuming [CANFrame] = []
   ) {
     self.isAfterUnanswered = isAfterUnanswered
     self.request = request
     storage.removeAll(keepingCapacity: true)
     frames = storage
     let target = request.addressing.target
-    let (identifiers, addressBytes) = (target?.request.map { [$0] } ?? [.functional, .functional29Bit], target?.addressBytes ?? .normal)
+    var (identifiers, addressBytes) = (target?.request.map { [$0] } ?? [.functional, .functional29Bit], target?.addressBytes ?? .normal)
+    let functionalIdentifiers = identifiers
+    if target?.reply == nil {
+      let route = functional.route(request.bytes, to: identifiers)
+      if route.hasFallback { engines = identifiers.map(FunctionalAddressing.engine) }
+      identifiers = route.addresses
+    }
+    isFunctional = target?.reply == nil && identifiers == functionalIdentifiers
     senders = identifiers.map { ISOTPSender(request.bytes, to: $0, addressBytes, padding: Self.padding) }
     receiver = ISOTPReceiver(addressBytes)
-    if target?.reply == nil, Self.asksForSupportedPIDs(request.bytes) {
-      fallback = identifiers.compactMap { $0 == .functional ? .engine : $0 == .functional29Bit ? .engine29Bit : nil }
-    }
     let timing = request.addressing.timing
     responseTime = timing == .responsePending ? timing.duration : Self.responseTime
     responseDeadline = now &+ (isAcknowledged ? Self.acknowledgementTime : responseTime &+ latency)
     (end, pendingEnd) = (now &+ Self.maxTime, now &+ Self.maxPendingTime)
   }
 
-  private static func asksForSupportedPIDs(_ request: [UInt8]) -> Bool {
-    request.count == 2 && request[0] == 0x01 && request[1].isMultiple(of: 0x20)
-  }
-
   private var target: Target? { request.addressing.target }
 
   /// Whether one ECU is asked, whose response ends the exchange.
-  private var isPhysical: Bool { target?.reply != nil }
+  var isPhysical: Bool { target?.reply != nil }
+
+  /// The physical addresses of the ECUs that have responded.
+  var respondingAddresses: [CANIdentifier] {
+    var addresses: [CANIdentifier] = []
+    for message in messages {
+      if let address = physicalAddress(of: message.source), !addresses.contains(address) { addresses.append(address) }
+    }
+    return addresses
+  }
 
   /// Whether an ECU with this identifier can answer the request.
   private func accepts(_ source: CANIdentifier) -> Bool {
@@ -158,6 +175,10 @@ struct FramesExchange: Sendable {
   private mutating func add(_ message: Message, at now: Instant) {
     guard isResponse(message.bytes) else { return }
     let isNegative = message.bytes.first == 0x7F
+    if !isPhysical, !isFunctional || usesFallback {
+      // As after a functional request, an ECU without support does not respond. One that was only slow responds twice.
+      if isNegative && Self.suppressedCodes.contains(message.bytes[2]) || messages.contains(message) { return }
+    }
     if isNegative, message.bytes[2] == Self.responsePending {
       pending.removeAll { $0.source == message.source }
       pending.append((message.source, message, now &+ Self.pendingTime))
@@ -200,17 +221,31 @@ struct FramesExchange: Sendable {
 
   /// Handles an expired deadline, and appends the frames that are due.
   mutating func expire(_ output: inout [CANFrame], at now: Instant) {
-    if now >= responseDeadline, !fallback.isEmpty, !hasResponse {
-      senders = fallback.map { ISOTPSender(request.bytes, to: $0, padding: Self.padding) }
-      (fallback, responseDeadline) = ([], now &+ responseTime)
-    }
-    if now >= responseDeadline { hasResponseTimePassed = true }
+    if now >= responseDeadline, !beginFallback(at: now) { hasResponseTimePassed = true }
     appendDue(to: &output, at: now)
     if !receiver.expire(at: now).isEmpty { problem = problem ?? ISOTPReceiver.timeoutMessage }
     // If the response never follows, the ECU is reported as busy.
     for late in pending where now >= min(late.until, end) { messages.append(late.message) }
     pending.removeAll { now >= min($0.until, end) }
     if now >= end, receiver.isReceiving || !senders.allSatisfy(\.isDone) { problem = problem ?? ISOTPReceiver.timeoutMessage }
+  }
+
+  /// Repeats the request to the next ECUs: the engine ECUs if none has responded, then the others. Returns false if there are none.
+  private mutating func beginFallback(at now: Instant) -> Bool {
+    let next: [CANIdentifier]
+    if !engines.isEmpty, !hasResponse {
+      next = engines
+      (askedEngines, usesFallback) = (engines, true)
+    } else {
+      let responding = askedEngines.filter { engine in frames.contains { $0.identifier == engine.reply } }
+      next = responding.flatMap(FunctionalAddressing.others)
+      askedEngines = []
+    }
+    engines = []
+    guard !next.isEmpty else { return false }
+    senders = next.map { ISOTPSender(request.bytes, to: $0, padding: Self.padding) }
+    responseDeadline = now &+ responseTime
+    return true
   }
 
   /// The outcome once nothing more can follow; nil while the exchange continues.
@@ -224,6 +259,7 @@ struct FramesExchange: Sendable {
 
   private func isOver(at now: Instant) -> Bool {
     if now >= end { return true }
-    return now >= responseDeadline && !receiver.isReceiving && pending.isEmpty && senders.allSatisfy { $0.isDone || $0.failure != nil }
+    return now >= responseDeadline && hasResponseTimePassed && !receiver.isReceiving && pending.isEmpty
+      && senders.allSatisfy { $0.isDone || $0.failure != nil }
   }
 }

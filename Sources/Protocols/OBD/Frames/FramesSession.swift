@@ -49,6 +49,7 @@ struct FramesSession: CommandlessDialogue {
   /// Whether the adapter acknowledges frames.
   private var acknowledges = false
   private var filters = ResponseFilters()
+  private var functional = FunctionalAddressing()
   /// What error frames of the kernel have reported since the request was sent.
   private var reportedStatus: SLCANStatus = []
   /// The frames and the request of the last exchange, for messages.
@@ -100,6 +101,7 @@ struct FramesSession: CommandlessDialogue {
   mutating func linkCameUp(baud: Int?, _ effects: inout Effects) {
     (hasResponded, acknowledges) = (false, false)
     responseFailures.reset()
+    functional.reset()
     if isSocket { effects.append(.filter(.main, filters.list)) }
     beginOpening()
   }
@@ -160,7 +162,7 @@ struct FramesSession: CommandlessDialogue {
     var storage: [CANFrame] = []
     swap(&storage, &lastFrames)
     exchange = FramesExchange(
-      request, at: now, latency: latency, isAcknowledged: acknowledges, isAfterUnanswered: responseFailures.canPrecede(request),
+      request, functional, at: now, latency: latency, isAcknowledged: acknowledges, isAfterUnanswered: responseFailures.canPrecede(request),
       storage: storage)
     exchange?.appendDue(to: &output, at: now)
     flush(&effects)
@@ -334,6 +336,7 @@ struct FramesSession: CommandlessDialogue {
     switch result {
     case .messages:
       responseFailures.reset()
+      if let exchange { functional.concluded(exchange) }
       reader.beginReply()
       for message in exchange?.messages ?? [] { reader.add(message.bytes, from: message.source.number) }
       finish(.messages, at: now)
