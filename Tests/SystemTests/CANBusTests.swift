@@ -59,11 +59,13 @@ extension EndToEnd {
       #expect(other.status(within: 10) == 1 && other.stderr.contains("the log has no received frames of classical CAN"), "\(other.stderr)")
     }
 
-    @Test func `a silent bus is diagnosed`() throws {
+    @Test(arguments: [
+      ("no-traffic", "no frames on the CAN bus: switch the vehicle on"), ("ignores-listening", "does not acknowledge the command L"),
+    ]) func `a silent bus is diagnosed`(_ fault: String, _ message: String) throws {
       let rig = try Rig()
-      try bus(rig, "--fault", "no-traffic")
+      try bus(rig, "--fault", fault)
       _ = try rig.daemon()
-      #expect(wait { rig.vehiclectl("doctor").output.contains("no frames on the CAN bus: switch the vehicle on") })
+      #expect(wait { rig.vehiclectl("doctor").output.contains(message) })
       #expect(rig.vehiclectl("get", "bus.vehicle-speed").errors.contains("no frame 3E9 received yet"))
     }
 

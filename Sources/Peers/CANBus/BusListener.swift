@@ -36,11 +36,13 @@ public struct BusTraffic: Sendable {
 public struct BusListener: Machine {
   public enum Fault: String, CaseIterable, Sendable {
     case rejectsListening = "rejects-listening"
+    case ignoresListening = "ignores-listening"
     case noTraffic = "no-traffic"
 
     public var help: String {
       switch self {
       case .rejectsListening: "reject the command L, which opens the channel for listening only"
+      case .ignoresListening: "ignore the command L, as firmware without it does: the channel stays closed"
       case .noTraffic: "send no frames: the bus is silent"
       }
     }
@@ -117,6 +119,7 @@ public struct BusListener: Machine {
   /// Runs a command, and returns its reply.
   private mutating func run(_ line: [UInt8], at now: Instant) -> [UInt8] {
     if line.first == UInt8(ascii: "L"), faults.contains(.rejectsListening) { return SLCANChannel.rejected }
+    if line.first == UInt8(ascii: "L"), faults.contains(.ignoresListening) { return [] }
     let wasOpen = channel.isOpen
     let reply = channel.run(line, version: "1013", status: receives ? [] : .busError)
     if !wasOpen, channel.isOpen { start(0, at: now) }

@@ -33,6 +33,8 @@ struct SLCANOpening: Sendable {
   private var step = Step.close
   private var sentAt: Instant = 0
   private var unknownLines = 0
+  /// Whether a frame has arrived, so that the device speaks slcan although some lines are damaged.
+  private var hasFrames = false
   /// The end of the wait for a reply; nil if the next command can be sent.
   private(set) var deadline: Instant?
   /// The version of the adapter, as text.
@@ -41,6 +43,8 @@ struct SLCANOpening: Sendable {
   private(set) var roundTrip: Nanoseconds = 0
   /// Whether the adapter has replied to anything.
   private(set) var hasResponded = false
+  /// Whether the adapter has acknowledged the command that opens the channel.
+  private(set) var isAcknowledged = false
 
   /// `listensOnly`: whether the adapter neither sends nor acknowledges frames.
   init(bitRate: Int?, listensOnly: Bool = false) { (self.bitRate, self.listensOnly) = (bitRate, listensOnly) }
@@ -72,6 +76,7 @@ struct SLCANOpening: Sendable {
       (version, hasResponded, roundTrip) = (printable(text, limit: 40), true, now &- sentAt)
       return advance()
     case .unknown: unknownLines += step == .close ? 0 : 1
+    case .frame: (hasResponded, hasFrames) = (true, true)
     default: hasResponded = true
     }
     if case .identity(let text) = item, text.first != UInt8(ascii: "N") { version = printable(text, limit: 40) }
@@ -84,6 +89,7 @@ struct SLCANOpening: Sendable {
     case (.open, .accepted):
       // An adapter that has just started replies late to the first commands.
       roundTrip = min(roundTrip, now &- sentAt)
+      isAcknowledged = true
       return advance()
     case (.bitRate, .rejected): return .failed("the CAN adapter rejects the bit rate; check bit-rate, and reconnect the adapter")
     case (.open, .rejected): return .failed(rejectionMessage)
@@ -120,7 +126,9 @@ struct SLCANOpening: Sendable {
     case .close: step = .version
     case .version: step = bitRate == nil ? .open : .bitRate
     case .bitRate: step = .open
-    case .open: return version == nil && unknownLines >= Self.maxUnknownLines ? .failed(Self.otherProtocolMessage) : .opened
+    case .open:
+      let speaksOther = version == nil && !hasFrames && unknownLines >= Self.maxUnknownLines
+      return speaksOther ? .failed(Self.otherProtocolMessage) : .opened
     }
     return .proceed
   }

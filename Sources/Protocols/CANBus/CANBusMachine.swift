@@ -31,6 +31,9 @@ struct CANBusMachine: Machine {
   private static let restTime: Nanoseconds = 10 * .second
   private static let errorMessage =
     "errors on the CAN bus, and no frames: the bit rate is wrong, or CAN-H and CAN-L are swapped or broken; check bit-rate and wiring"
+  private static let unacknowledgedMessage =
+    "no frames, and the CAN adapter does not acknowledge the command L (listen only): its firmware may not support it; use other firmware "
+    + "or another adapter, see docs/can.md"
   private static let silentMessage =
     "no frames on the CAN bus: switch the vehicle on, and check wiring and bit-rate; the OBD socket of many cars shows only replies"
 
@@ -47,6 +50,8 @@ struct CANBusMachine: Machine {
   private var hasFrames = false
   /// Whether the adapter has replied to a command since the link came up, and since its channel was last opened.
   private var (repliesToCommands, hasResponded) = (false, false)
+  /// Whether the adapter has acknowledged the command L.
+  private var acknowledgesListening = false
   /// What error frames have reported since the last frame.
   private var errors: SLCANStatus = []
 
@@ -139,6 +144,7 @@ struct CANBusMachine: Machine {
     case .opened:
       hasResponded = opening.hasResponded
       repliesToCommands = repliesToCommands || hasResponded
+      acknowledgesListening = opening.isAcknowledged
       effects.publish(CANBusProperty.adapter.rawValue, .string(opening.version.map { "slcan \($0)" } ?? "slcan"))
       if case .reopening = state { queryStatus(at: now, &effects) } else { listen(at: now, &effects) }
     case .failed(let reason):
@@ -260,6 +266,9 @@ struct CANBusMachine: Machine {
     } else if port == .slcan, !hasResponded, repliesToCommands || !hasFrames {
       effects.append(.status("silent"))
       effects.append(.fault(SLCANOpening.silentMessage))
+    } else if port == .slcan, !acknowledgesListening, !hasFrames {
+      effects.append(.status("silent"))
+      effects.append(.fault(Self.unacknowledgedMessage))
     } else if hasFrames {
       effects.append(.status("car-asleep"))
       effects.append(.fault(nil))

@@ -81,6 +81,24 @@ import Testing
     #expect(reason.hasPrefix("the device does not speak slcan; check the link"))
   }
 
+  @Test func `damaged lines between frames are no other protocol`() {
+    #expect(open(with: "t7E8\rx\ry\rt12321122\r") == .opened)
+    guard case .failed = open(with: "t7E8\rx\ry\r") else { Issue.record("opened"); return }
+  }
+
+  @Test func `the acknowledgement of the opening is recorded`() {
+    func isAcknowledged(_ reply: SLCANDecoder.Item?) -> Bool {
+      var (opening, now) = (SLCANOpening(bitRate: nil, listensOnly: true), Instant(0))
+      while opening.next(at: now) != SLCAN.listen {
+        now = opening.deadline ?? now
+        _ = opening.expire(at: now)
+      }
+      _ = reply.flatMap { opening.receive($0, at: now) }
+      return opening.isAcknowledged
+    }
+    #expect(isAcknowledged(.accepted) && !isAcknowledged(nil) && !isAcknowledged(.rejected))
+  }
+
   @Test func `a commit is a version, as CANable reports it`() {
     var (opening, decoder) = (SLCANOpening(bitRate: nil), SLCANDecoder())
     _ = opening.next(at: 0)

@@ -151,6 +151,13 @@ import Testing
     #expect(sent == ["C\rC\r", "V\r", "S6\r", "L\r", "C\rC\r", "V\r", "S6\r", "L\r"] && rig.absence("speed") != nil)
   }
 
+  @Test func `an adapter that ignores the command for listening only is a fault with a remedy`() throws {
+    var rig = try Self.rig(try Self.traffic([(0, "3E9#102700")]), faults: [.ignoresListening])
+    rig.run(for: 70 * .second)
+    #expect(rig.status == "silent" && rig.fault?.hasPrefix("no frames, and the CAN adapter does not acknowledge the command L") == true)
+    #expect(!rig.sends.contains { $0.bytes == SLCAN.open })
+  }
+
   @Test func `the fault of a failed opening ends when the next one succeeds`() throws {
     let traffic = try Self.traffic([(0, "3E9#102700")])
     var rig = try Self.rig(traffic, faults: [.rejectsListening])
