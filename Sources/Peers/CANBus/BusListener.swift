@@ -1,5 +1,6 @@
 // A simulated CAN adapter that speaks slcan, on a bus whose nodes send what a recording or a plan contains. A channel with another bit rate
-// than that of the bus receives nothing but errors. Source: Lawicel CAN232 manual.
+// than that of the bus receives nothing but errors. The traffic begins when the channel is first opened on a connection, and continues while
+// it is closed. Source: Lawicel CAN232 manual.
 
 import Protocols
 
@@ -84,6 +85,7 @@ public struct BusListener: Machine {
     case .linkChanged(.main, _):
       sendQueue.reset(at: now)
       channel.reset()
+      frames = []
     case .received(.main, let bytes): for byte in bytes { receive(byte, at: now) }
     case .sent(let id, let failure):
       sendQueue.sent(id)
@@ -93,7 +95,7 @@ public struct BusListener: Machine {
     case .stopping: effects.append(.stopped)
     default: break
     }
-    play(at: now)
+    if channel.isOpen { play(at: now) }
     sendQueue.flush(at: now, &effects)
   }
 
@@ -101,10 +103,20 @@ public struct BusListener: Machine {
     var text: [UInt8] = []
     while let due = nextDue, due <= now {
       if sendQueue.queuedBytes + text.count < Self.maxQueuedBytes { SLCAN.append(frames[next].frame, to: &text) }
-      next += 1
-      if next == frames.count, traffic.count.map({ block + 1 < $0 }) ?? true { start(block + 1, at: origin &+ traffic.period) }
+      proceed()
     }
     sendQueue.add(text, at: now)
+  }
+
+  private mutating func proceed() {
+    next += 1
+    if next == frames.count, traffic.count.map({ block + 1 < $0 }) ?? true { start(block + 1, at: origin &+ traffic.period) }
+  }
+
+  /// Begins the traffic, or skips what was on the bus while the channel was closed.
+  private mutating func channelOpened(at now: Instant) {
+    if frames.isEmpty { start(0, at: now) }
+    while next < frames.count, origin &+ frames[next].time < now { proceed() }
   }
 
   private mutating func start(_ block: Int, at time: Instant) {
@@ -122,7 +134,7 @@ public struct BusListener: Machine {
     if line.first == UInt8(ascii: "L"), faults.contains(.ignoresListening) { return [] }
     let wasOpen = channel.isOpen
     let reply = channel.run(line, version: "1013", status: receives ? [] : .busError)
-    if !wasOpen, channel.isOpen { start(0, at: now) }
+    if !wasOpen, channel.isOpen { channelOpened(at: now) }
     return reply
   }
 }

@@ -1,7 +1,7 @@
 // The `can` machine: listens to a CAN bus, and publishes the signals in its frames. It sends nothing to the bus: the channel of a slcan
 // adapter is opened for listening only, and a socket of the kernel is only read. If no frames arrive, it asks a slcan adapter for its
-// status, which shows whether the bus is silent or cannot be read. While that lasts, it opens the channel again every minute: the adapter
-// may have been restarted, or have lost its channel to another client.
+// status, which shows whether the bus is silent or cannot be read. It opens the channel again after 5 s of silence, and every minute while
+// that lasts: the adapter may have been restarted, or have lost its channel to another client.
 //
 //   down ─ link up ─▶ opening ─▶ listening ◀──▶ silent ◀──▶ opening again      resting: the channel cannot be opened; it is tried again
 
@@ -27,7 +27,8 @@ struct CANBusMachine: Machine {
 
   private static let silenceTimeout: Nanoseconds = 3 * .second
   private static let statusTimeout: Nanoseconds = .second
-  private static let reopeningInterval: Nanoseconds = 60 * .second
+  /// The silence after which the channel is opened again, and the interval after that.
+  private static let (firstReopening, reopeningInterval): (Nanoseconds, Nanoseconds) = (5 * .second, 60 * .second)
   private static let restTime: Nanoseconds = 10 * .second
   private static let errorMessage =
     "errors on the CAN bus, and no frames: the bit rate is wrong, or CAN-H and CAN-L are swapped or broken; check bit-rate and wiring"
@@ -46,6 +47,8 @@ struct CANBusMachine: Machine {
   private var statistics: CANBusStatistics
   /// When the last frame arrived, or listening began.
   private var lastArrival: Instant = 0
+  /// Whether the channel has been opened again since then.
+  private var hasReopened = false
   /// Whether any frame has arrived since the link came up.
   private var hasFrames = false
   /// Whether the adapter has replied to a command since the link came up, and since its channel was last opened.
@@ -128,7 +131,7 @@ struct CANBusMachine: Machine {
   }
 
   private mutating func listen(at now: Instant, _ effects: inout Effects) {
-    lastArrival = now
+    (lastArrival, hasReopened) = (now, false)
     state = .listening(until: now &+ Self.silenceTimeout)
     statistics.linkCameUp(at: now)
     effects.append(.status("listening"))
@@ -241,7 +244,12 @@ struct CANBusMachine: Machine {
       let deadline = lastArrival &+ Self.silenceTimeout
       if now < deadline { state = .listening(until: deadline) } else { fallSilent(at: now, &effects) }
     case .silent(let until?, let awaitsStatus) where now >= until:
-      if awaitsStatus { reportSilence([], at: now, &effects) } else { state = .reopening(beginOpening(at: now, &effects)) }
+      if awaitsStatus {
+        reportSilence([], at: now, &effects)
+      } else {
+        hasReopened = true
+        state = .reopening(beginOpening(at: now, &effects))
+      }
     case .resting(let until) where now >= until: open(at: now, &effects)
     case .down, .listening, .silent, .resting: break
     }
@@ -259,7 +267,8 @@ struct CANBusMachine: Machine {
 
   /// Publishes why no frames arrive. A bus that was in use and is now silent without errors is that of a vehicle at rest.
   private mutating func reportSilence(_ status: SLCANStatus, at now: Instant, _ effects: inout Effects) {
-    state = .silent(until: port == .slcan ? now &+ Self.reopeningInterval : nil, awaitsStatus: false)
+    let reopening = hasReopened ? now &+ Self.reopeningInterval : max(now, lastArrival &+ Self.firstReopening)
+    state = .silent(until: port == .slcan ? reopening : nil, awaitsStatus: false)
     if !status.isDisjoint(with: [.busError, .errorPassive, .errorWarning]) {
       effects.append(.status("silent"))
       effects.append(.fault(Self.errorMessage))
