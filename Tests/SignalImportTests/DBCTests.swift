@@ -164,6 +164,18 @@ import Testing
     #expect(found.signals[0].section.options["unit"] == .string("km/h"))
   }
 
+  @Test func `an identifier that does not fit into 11 bits is read as one of 29 bits, with a note`() throws {
+    func message(_ number: UInt64, _ name: String) -> String { "BO_ \(number) \(name): 8 A\n SG_ \(name)1 : 0|8@1+ (1,0) [0|0] \"\" B\n" }
+    let found = try read(
+      Self.start + message(0x18FE_EE00, "One") + message(0x98FE_EF00, "Two") + message(0x7FF, "Three") + message(0x800, "Four")
+        + message(0x98FE_EE00, "Again") + message(0x2000_0000, "Invalid"))
+    #expect(found.signals.map { $0.section.options["can-id"] } == ["18FEEE00", "18FEEF00", "7FF", "00000800"].map { .string($0) })
+    #expect(found.notes.map(\.place) == ["line 8 (One)", "line 14 (Four)"], "\(found.notes)")
+    #expect(
+      found.notes.first?.message == "the identifier 18FEEE00 does not fit into 11 bits, so it is read as one of 29 bits; check it")
+    #expect(found.skipped.map(\.place) == ["line 16", "line 18"], "\(found.skipped)")
+  }
+
   @Test func `multiplexing becomes conditions, which can depend on each other`() throws {
     let signals = """
        SG_ Mux M : 0|4@1+ (1,0) [0|0] "" B
@@ -194,7 +206,7 @@ import Testing
     ("BO_ 1001 Msg: 8 A\n SG_ A : 60|8@1+ (1,0) [0|1] \"\" B", 9, "A: bits 60|8 are not within the 8 bytes of the message"),
     ("BO_ 1 M: 2 A\n SG_ A : 16|8@1+ (1,0) [0|1] \"\" B", 9, "A: bits 16|8 are not within the 2 bytes of the message; correct them"),
     ("BO_ 1 M: 64 A\n SG_ A : 99|8@1+ (1,0) [0|1] \"\" B", 9, "A: bits 99|8 are not within the 8 bytes of the message; only"),
-    ("BO_ 3000 Msg: 8 A", 8, "3000 is not the number of a message; use the identifier"),
+    ("BO_ 536870912 Msg: 8 A", 8, "536870912 is not the number of a message; use the identifier"),
     ("BO_ 1 A: 8 A\nBO_ 1 B: 8 A", 9, "message 1 is already defined; remove one of the two"),
     (
       "BO_ 1 A: 8 A\n SG_ A : 0|8@1+ (1,0) [0|1] \"\" B\n SG_ A : 0|8@1+ (1,0) [0|1] \"\" B", 10, "signal A is already defined"

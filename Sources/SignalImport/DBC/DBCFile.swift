@@ -43,6 +43,8 @@ struct DBCSignal {
 /// A message as in a DBC file.
 struct DBCMessage {
   var identifier: CANIdentifier
+  /// Whether the identifier is taken for one of 29 bits because it does not fit into 11, although the file does not say so.
+  var isAssumed29Bit = false
   var name: String
   var line: Int
   /// The number of bytes.
@@ -62,6 +64,7 @@ struct DBCFile {
 
   /// The position of each message by the number in the file, and of its signals by name.
   private var positions: [UInt64: (message: Int, signals: [String: Int])] = [:]
+  private var identifiers: Set<CANIdentifier> = []
   private var defaultCycleTime: Double?
   private var scanner: DBCScanner
   /// The next token.
@@ -157,18 +160,22 @@ struct DBCFile {
     guard let identifier = Self.identifier(number) else {
       throw DBCError(line, "\(number) is not the number of a message; use the identifier, plus 2147483648 if it has 29 bits")
     }
-    guard positions[number] == nil else { throw DBCError(line, "message \(number) is already defined; remove one of the two") }
+    guard identifiers.insert(identifier).inserted else {
+      throw DBCError(line, "message \(number) is already defined; remove one of the two")
+    }
     guard messages.count < Self.maxMessages else { throw DBCError(line, "more than \(Self.maxMessages) messages; split the file") }
     positions[number] = (messages.count, [:])
-    messages.append(DBCMessage(identifier: identifier, name: name, line: line, length: Int(clamping: length)))
+    messages.append(
+      DBCMessage(
+        identifier: identifier, isAssumed29Bit: identifier.is29Bit && number & Self.extended == 0, name: name, line: line,
+        length: Int(clamping: length)))
     openMessage = number
   }
 
   private static func identifier(_ number: UInt64) -> CANIdentifier? {
-    let is29Bit = number & extended != 0
     let identifier = number & ~extended
-    guard identifier <= (is29Bit ? 0x1FFF_FFFF : 0x7FF) else { return nil }
-    return CANIdentifier(number: UInt32(identifier), is29Bit: is29Bit)
+    guard identifier <= 0x1FFF_FFFF else { return nil }
+    return CANIdentifier(number: UInt32(identifier), is29Bit: number & extended != 0 || identifier > 0x7FF)
   }
 
   private mutating func readSignal() throws(DBCError) {

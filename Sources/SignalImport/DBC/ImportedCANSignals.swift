@@ -63,8 +63,11 @@ public struct ImportedCANSignals: ImportResult {
     let selected = message.signals.filter(isSelected)
     unselectedCount += message.signals.count - selected.count
     guard !selected.isEmpty else { return }
-    if message.length > CANFrame.maxCount {
-      remarks.note("line \(message.line) (\(visible(message.name, limit: 64)))", "CAN FD, or several frames: only 8 bytes are read")
+    let messagePlace = "line \(message.line) (\(visible(message.name, limit: 64)))"
+    if message.length > CANFrame.maxCount { remarks.note(messagePlace, "CAN FD, or several frames: only 8 bytes are read") }
+    if message.isAssumed29Bit {
+      remarks.note(
+        messagePlace, "the identifier \(message.identifier.text) does not fit into 11 bits, so it is read as one of 29 bits; check it")
     }
     let multiplexing = DBCMultiplexing(message)
     for signal in selected {
