@@ -17,6 +17,8 @@ struct Pace: Sendable {
 
   /// The pause after a failed poll in back-to-back mode.
   private static let backToBackRetryDelay: Nanoseconds = 50 * .millisecond
+  /// The longest wait after a failed poll of a peer that has not answered yet.
+  private static let maxRetryDelay: Nanoseconds = .second
   /// One hour, in nanoseconds.
   private static let maxPeriod = 3600 * 1e9
 
@@ -36,26 +38,38 @@ struct Pace: Sendable {
   /// Starts polling: the current slot is used at once.
   mutating func begin(at now: Instant) {
     isFirst = true
-    guard period > 0 else { return due = now }
+    due = period > 0 ? slot(at: now) : now
+  }
+
+  /// The slot at this time, or the one before it.
+  private func slot(at now: Instant) -> Instant {
     let time = now &- offset
     let sinceSlot = time % period
-    due = time &- (sinceSlot < 0 ? sinceSlot &+ period : sinceSlot) &+ offset
+    return time &- (sinceSlot < 0 ? sinceSlot &+ period : sinceSlot) &+ offset
   }
 
   /// Records that a poll is sent now. Returns its lateness in nanoseconds; nil if the poll is the first or back to back.
   mutating func recordPoll(at now: Instant) -> Nanoseconds? {
     guard period > 0 else { return nil }
+    if isFirst {
+      (due, isFirst) = (slot(at: now) &+ period, false)
+      return nil
+    }
     let slots = max(now &- due, 0) / period
     let slot = due &+ slots &* period
-    defer { (due, isFirst) = (slot &+ period, false) }
-    if isFirst { return nil }
+    defer { due = slot &+ period }
     missed &+= Int(slots)
     return max(now &- slot, 0)
   }
 
-  /// Records that the last poll failed. On the grid the next slot is the next attempt; back to back, a pause follows.
-  mutating func failed(at now: Instant) {
-    if period == 0 { due = now &+ Self.backToBackRetryDelay }
+  /// Records that the last poll failed. On the grid the next slot is the next attempt; back to back, a pause follows. `retriesSoon`: the
+  /// peer has not answered yet, so that an attempt does not wait for a slot that is far away.
+  mutating func failed(at now: Instant, retriesSoon: Bool = false) {
+    if period == 0 {
+      due = now &+ Self.backToBackRetryDelay
+    } else if retriesSoon, due &- now > Self.maxRetryDelay {
+      (due, isFirst) = (now &+ Self.maxRetryDelay, true)
+    }
   }
 }
 

@@ -144,4 +144,32 @@ import Testing
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil && rig.number("speed") != nil)
     #expect(rig.number("coolant-temperature") != nil)
   }
+
+  // MARK: Only PIDs that change rarely
+
+  /// PIDs 01 (polled every minute) and 1C (every hour) are supported, and in `answers` if they are answered.
+  private static func rareCar(_ answers: [String: String], fast: Bool) -> ScriptedCar {
+    let all = answers.merging(["0100": fast ? "410080180010" : "410080000010"]) { first, _ in first }
+    return VehiclePollingTests.car(all.mapValues { [(UInt32(0x7E8), $0)] })
+  }
+
+  @Test(arguments: [["011C": "411C01"], ["0101": "7F0122", "011C": "411C01"]], [false, true])
+  func `a car that answers only PIDs with a long period is polled soon`(_ answers: [String: String], _ fast: Bool) throws {
+    var (rig, frames) = (try VehicleRig(Self.rareCar(answers, fast: fast)), try FramesRig(Self.rareCar(answers, fast: fast)))
+    rig.run(for: 60 * .second)
+    frames.run(for: 60 * .second)
+    for (status, fault, request) in [
+      (rig.status, rig.fault, rig.text("request")), (frames.status, frames.fault, frames.text("request")),
+    ] {
+      #expect(status == "polling" && fault == nil && request == "011C", "\(status) \(fault ?? "") \(request ?? "")")
+    }
+  }
+
+  @Test(arguments: [[:], ["0101": "7F0112", "011C": "7F0112"], ["0101": "7F0122", "011C": "7F0122"]])
+  func `a car that answers none of its PIDs is a fault soon`(_ answers: [String: String]) throws {
+    var (rig, frames) = (try VehicleRig(Self.rareCar(answers, fast: true)), try FramesRig(Self.rareCar(answers, fast: true)))
+    rig.run(for: 90 * .second)
+    frames.run(for: 90 * .second)
+    #expect(rig.status == "car-silent" && rig.fault != nil && frames.status == "car-silent" && frames.fault != nil)
+  }
 }

@@ -218,7 +218,7 @@ struct PollScheduler: Sendable {
   /// Ends a poll without values. In back-to-back mode, a short pause follows.
   mutating func pollFailed(at now: Instant) {
     state = .waiting
-    pace.failed(at: now)
+    pace.failed(at: now, retriesSoon: !errors.isConfirmed)
   }
 
   /// Ends the request in flight, because its reply is missing or too long. `isRepeated`: the request did not cause the failure and is sent
