@@ -85,6 +85,14 @@ public struct Option: Sendable {
     case device(with: [String])
   }
 
+  /// The values that another option implies for this one if it is not set, by the value of the other option.
+  public struct Implication: Sendable, Equatable {
+    public var option: String
+    public var values: [String: Value]
+
+    public init(_ option: String, _ values: [String: Value]) { (self.option, self.values) = (option, values) }
+  }
+
   public var name: String
   public var rule: ValueRule
   public var defaultValue: Value?
@@ -92,18 +100,20 @@ public struct Option: Sendable {
   public var reference: Reference?
   /// Whether the value is a setting of the link, which must be the same for all devices on it.
   public var describesLink: Bool
+  public var implication: Implication?
   public var help: String
 
   /// Declares a key. An optional key without a default is absent from `Setup.options`.
   public init(
     _ name: String, _ rule: ValueRule, default defaultValue: Value? = nil, reference: Reference? = nil, describesLink: Bool = false,
-    help: String
+    implication: Implication? = nil, help: String
   ) {
     self.name = name
     self.rule = rule
     self.defaultValue = defaultValue
     self.reference = reference
     self.describesLink = describesLink
+    self.implication = implication
     self.help = help
   }
 }

@@ -166,7 +166,7 @@ import Testing
   @Test func `imported signals of a DBC file load, for one device or all of kind can`() throws {
     let found = try ImportedCANSignals(Array(BusTraffic.demoDBC.utf8))
     let folder = try Folder()
-    let bus = "[device.bus]\nkind = \"can\"\nlink = \"slcan:tcp:h:1\"\n[device.other]\nkind = \"can\"\nlink = \"can:can0\"\n"
+    let bus = "[device.bus]\nkind = \"can\"\nlink = \"slcan:tcp:h:4\"\n[device.other]\nkind = \"can\"\nlink = \"can:can0\"\n"
     let path = try folder.write(Self.car + bus)
     // Signals of both kinds can be in the same folder, and in the same file.
     try folder.write(
@@ -182,7 +182,7 @@ import Testing
 
   @Test func `a mistake in a can-signal is reported with its line and column`() throws {
     let text = "[can-signal.x]\ncan-id = \"3E9\"\nbits = \"60|8@1+\"\n"
-    let bus = Self.car + "[device.bus]\nkind = \"can\"\nlink = \"slcan:tcp:h:1\"\n"
+    let bus = Self.car + "[device.bus]\nkind = \"can\"\nlink = \"slcan:tcp:h:4\"\n"
     #expect(
       try problems(["a": text], in: bus).map { $0.prefix(43) } == ["signals.d/a.toml:3:8: bits: the bits are not"].map { $0.prefix(43) })
     let rate = try problems([:], in: bus + "bit-rate = 300000\n")
@@ -231,6 +231,16 @@ import Testing
     let serial = device("a", "slcan:serial:/dev/ttyACM0") + device("b", "slcan:serial:/dev/ttyACM0?baud=9600")
     #expect(try problems([:], in: serial) == ["v.toml:7:8: link: \(both)"])
     #expect(try problems([:], in: device("a", "slcan:tcp:h:1") + device("b", "slcan:tcp:h:2")) == [])
+    // The same address without slcan, and written in other ways.
+    let plain = try problems([:], in: device("a", "slcan:tcp:h:1") + device("b", "tcp:h:1", kind: "obd"))
+    #expect(plain == ["v.toml:7:8: link: devices a and b have the same link; give each device its own"])
+    #expect(try problems([:], in: device("a", "tcp:h.:1", kind: "obd") + device("b", "slcan:tcp:h:1")) == ["v.toml:7:8: link: \(both)"])
+    for host in ["127.0.0.1", "[::1]", "LocalHost", "[0:0::1]", "[::ffff:127.0.0.1]"] {
+      let found = try problems([:], in: device("a", "slcan:tcp:localhost:1") + device("b", "slcan:tcp:\(host):1"))
+      #expect(found == ["v.toml:7:8: link: \(both)"], "\(host): \(found)")
+    }
+    #expect(try problems([:], in: device("a", "slcan:tcp:127.0.0.1:1") + device("b", "slcan:tcp:127.0.0.2:1")) == [])
+    #expect(try problems([:], in: device("a", "tcp:h:1", kind: "obd") + device("b", "tcp:h:1", kind: "obd")) == [])
     let (slow, fast) = ("bit-rate = 250000", "bit-rate = 500000")
     #expect(
       try problems([:], in: device("a", "can:can0", slow) + device("b", "can:can0", fast, kind: "obd")) == [
@@ -238,5 +248,12 @@ import Testing
       ])
     #expect(try problems([:], in: device("a", "can:can0", slow) + device("b", "can:can0", slow) + device("c", "can:can0")) == [])
     #expect(try problems([:], in: device("a", "can:can0", slow) + device("b", "can:can1", fast)) == [])
+    let tesla = "vehicle = \"tesla-model-3\""
+    #expect(
+      try problems([:], in: device("a", "can:can0", slow) + device("b", "can:can0", tesla)) == [
+        "v.toml:8:11: bit-rate: devices a and b share can:can0, with 250000 and 500000; set the same value in both"
+      ])
+    #expect(try problems([:], in: device("a", "can:can0", tesla) + device("b", "can:can0", fast)) == [])
+    #expect(try problems([:], in: device("a", "can:can0", "\(tesla)\n\(slow)") + device("b", "can:can0", slow)) == [])
   }
 }

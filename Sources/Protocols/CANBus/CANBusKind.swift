@@ -12,6 +12,8 @@ extension Kind {
         help: "Vehicle whose signals are known: tesla-model-3 (Model 3, Model Y); configured signals replace those of the same name"),
       Option(
         bitRate, ValueRule(.int, unit: "bit/s", range: 10_000...1_000_000), describesLink: true,
+        implication: Option.Implication(
+          vehicle, Dictionary(uniqueKeysWithValues: CANProfile.all.map { ($0.name, .int($0.bitRate)) })),
         help: "Bit rate that a slcan adapter sets when its channel is opened, 500000 in most cars; for can: links, that of the interface"),
     ],
     sections: [CANSignal.section]

@@ -15,8 +15,8 @@ struct ConfigurationCheck: TableCheck {
   var sharedSections: [String: [SharedSection]] = [:]
   /// The problems of shared sections that were reported, so that each is reported once and not for every device.
   var reported: Set<String> = []
-  /// The device that uses each exclusive link.
-  private var linkOwners: [String: String] = [:]
+  /// The last device that uses each link, and whether it is the only one that can.
+  private var linkOwners: [String: (device: String, isExclusive: Bool)] = [:]
   /// The settings of each link that several devices can use, by link and key, with the first device that has them.
   private var linkSettings: [String: (device: String, value: Value)] = [:]
   /// The properties of each device whose protocol state machine could be created.
@@ -111,10 +111,12 @@ struct ConfigurationCheck: TableCheck {
     for role in kind.links {
       guard let url = link(role, of: kind, in: table, header: entry.value.location) else { continue }
       device.links[role.name] = url
-      if let port = url.exclusiveID, let owner = linkOwners.updateValue(entry.key, forKey: port) {
+      if let id = url.canonicalID, let owner = linkOwners.updateValue((entry.key, url.isExclusive), forKey: id),
+        owner.isExclusive || url.isExclusive
+      {
         report(
           table[role.key]?.value.location ?? entry.value.location,
-          "\(role.key): devices \(owner) and \(printable(entry.key, limit: 32)) have the same link; \(Self.remedy(forShared: url))"
+          "\(role.key): devices \(owner.device) and \(printable(entry.key, limit: 32)) have the same link; \(Self.remedy(forShared: url))"
         )
       }
     }
@@ -137,12 +139,17 @@ struct ConfigurationCheck: TableCheck {
     return url.scheme == "slcan" ? "\(remedy), or use a can: link, which devices can share" : remedy
   }
 
-  /// Reports a setting of a link that is not the same as in an earlier device on the same link.
+  /// Reports a setting of a link that is not the same as in an earlier device on the same link. Another option can imply it.
   private mutating func check(_ option: Option, of device: Configuration.Device, in table: TOML.Table) {
-    guard let entry = table[option.name], let value = device.options[option.name] else { return }
-    for url in device.links.values.map({ "\($0)" }) {
-      let earlier = linkSettings["\(url) \(option.name)"] ?? (device.name, value)
-      linkSettings["\(url) \(option.name)"] = earlier
+    let implying = option.implication.flatMap { table[$0.option] }
+    let implied = option.implication.flatMap { implication in
+      device.options[implication.option].flatMap { implication.values[$0.text] }
+    }
+    guard let entry = table[option.name] ?? implying, let value = device.options[option.name] ?? implied else { return }
+    for url in device.links.values {
+      let key = "\(url.canonicalID ?? "\(url)") \(option.name)"
+      let earlier = linkSettings[key] ?? (device.name, value)
+      linkSettings[key] = earlier
       guard earlier.value != value else { continue }
       report(
         entry.value.location,

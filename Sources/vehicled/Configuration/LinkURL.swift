@@ -82,15 +82,24 @@ extension LinkURL {
     }
   }
 
-  /// An identifier of the serial port, BLE peer or CAN adapter, which only one device can use, or nil if several devices can use this link.
-  var exclusiveID: String? {
+  /// An identifier of the port, address, peer or interface itself, which is the same for all ways to write it; nil if the URL does not
+  /// determine it.
+  var canonicalID: String? {
     switch self {
     case .serial(let path, _): "serial:\(path)"
-    case .ble(let target) where target.match != .auto: "ble:\(target.match) at \(target.adapter)"
-    // The adapter has one channel, which each device would open and close.
-    case .slcan(over: .tcp(let host, let port)): "tcp:\(host.lowercased()):\(port)"
-    case .slcan(let carrier): carrier.exclusiveID
-    case .ble, .tcp, .can, .listening, .replay: nil
+    case .ble(let target): target.match == .auto ? nil : "ble:\(target.match) at \(target.adapter)"
+    case .tcp(let host, let port): "tcp:\(canonical(host: host)):\(port)"
+    case .slcan(let carrier): carrier.canonicalID
+    case .can(let interface): "can:\(interface)"
+    case .listening, .replay: nil
+    }
+  }
+
+  /// Whether only one device can use the link. A slcan adapter has one channel, which each device would open and close.
+  var isExclusive: Bool {
+    switch self {
+    case .serial, .ble, .slcan: true
+    case .tcp, .can, .listening, .replay: false
     }
   }
 
@@ -128,6 +137,20 @@ extension LinkURL: CustomStringConvertible {
     case .replay(let path, let speed): "replay:\(encoded(path))" + (speed == 1 ? "" : "?speed=\(Value.text(speed))")
     }
   }
+}
+
+/// The host in lower case, or its address in the shortest form; `localhost` for this machine.
+private func canonical(host: String) -> String {
+  let name = host.lowercased()
+  let plain = name.hasSuffix(".") ? String(name.dropLast()) : name
+  let mapped = "::ffff:"
+  var (bytes, text) = (in6_addr(), [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN)))
+  guard inet_pton(AF_INET6, plain, &bytes) == 1, inet_ntop(AF_INET6, &bytes, &text, socklen_t(text.count)) != nil else {
+    return plain == "127.0.0.1" ? "localhost" : plain
+  }
+  let address = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+  if address == "::1" { return "localhost" }
+  return address.hasPrefix(mapped) && address.contains(".") ? canonical(host: String(address.dropFirst(mapped.utf8.count))) : address
 }
 
 /// The query of a BLE link, without default values.
