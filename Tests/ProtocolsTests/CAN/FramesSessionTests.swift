@@ -312,6 +312,19 @@ import Testing
     #expect((rig.published["rpm"] ?? 0) - before > 20 && rig.sent("O").count == 1, "\(rig.sent("O")) \(rig.notes)")
   }
 
+  @Test(arguments: [true, false]) func `a gateway that blocks requests to all ECUs is recognised over a slow connection`(
+    _ acknowledges: Bool
+  ) throws {
+    var rig = try FramesRig(PetrolCar(.can11, Self.turned((.on, 0))), vehicle: .generic, faults: ["no-broadcasts"])
+    rig.surroundings.delay = 200 * .millisecond
+    rig.surroundings.acknowledges = acknowledges
+    rig.disconnect()
+    rig.connect()
+    rig.run(for: 40 * .second)
+    #expect(rig.status == "polling" && rig.text("vehicle") == "standard OBD-II (7E8, 7E9)", "\(rig.status) \(rig.fault ?? "")")
+    #expect(rig.text("vin") != nil)
+  }
+
   @Test func `a car is found through an adapter that replies to nothing`() throws {
     var rig = try FramesRig(PetrolCar(.can11), faults: ["silent"])
     rig.run(for: 20 * .second)

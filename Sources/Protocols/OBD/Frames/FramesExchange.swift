@@ -54,6 +54,8 @@ struct FramesExchange: Sendable {
   /// When the first response must have begun.
   private var responseDeadline: Instant
   private let responseTime: Nanoseconds
+  /// The time from a request until its response must have begun, or the adapter have acknowledged it.
+  private let firstResponseTime: Nanoseconds
   /// The number of sent frames that the adapter has not acknowledged.
   private var unacknowledged = 0
   /// When the exchange ends, whatever has begun.
@@ -91,7 +93,8 @@ struct FramesExchange: Sendable {
     receiver = ISOTPReceiver(addressBytes)
     let timing = request.addressing.timing
     responseTime = timing == .responsePending ? timing.duration : Self.responseTime
-    responseDeadline = now &+ (isAcknowledged ? Self.acknowledgementTime : responseTime &+ latency)
+    firstResponseTime = isAcknowledged ? Self.acknowledgementTime : responseTime &+ latency
+    responseDeadline = now &+ firstResponseTime
     (end, pendingEnd) = (now &+ Self.maxTime, now &+ Self.maxPendingTime)
   }
 
@@ -244,7 +247,7 @@ struct FramesExchange: Sendable {
     engines = []
     guard !next.isEmpty else { return false }
     senders = next.map { ISOTPSender(request.bytes, to: $0, padding: Self.padding) }
-    responseDeadline = now &+ responseTime
+    responseDeadline = now &+ firstResponseTime
     return true
   }
 
