@@ -11,6 +11,7 @@ let dot = UInt8(ascii: ".")
 @inline(__always) package func isLineEnd(_ byte: UInt8) -> Bool { byte == carriageReturn || byte == lineFeed }
 @inline(__always) package func isBlank(_ byte: UInt8) -> Bool { byte == space || byte == tab || isLineEnd(byte) }
 @inline(__always) package func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
+@inline(__always) package func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- UInt8(ascii: "a") < 26 }
 @inline(__always) func isHexDigit(_ byte: UInt8) -> Bool { hexValue(byte) < 16 }
 
 /// The value of a hex digit of either case; 16 or more for any other byte.

@@ -12,7 +12,7 @@ struct CarFeatures: Sendable {
 
   init(_ options: CarOptions) {
     self.options = options
-    modes = CarModes(options.dialect)
+    modes = CarModes(options.dialect, device: options.device)
     modeQuery = CarModeQuery(options.dialect)
     status = CarStatus(options)
     camera = CarCamera(options)
@@ -27,7 +27,7 @@ struct CarFeatures: Sendable {
   }
 
   mutating func linkUp(_ effects: inout Effects) {
-    modes = CarModes(options.dialect)
+    modes = CarModes(options.dialect, device: options.device)
     modeQuery = CarModeQuery(options.dialect)
     withdraw("the car has not responded yet", &effects)
     effects.withdraw(.modes, "the car has not reported its modes yet")

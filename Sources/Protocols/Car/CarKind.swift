@@ -36,6 +36,8 @@ enum CarDialect: String, Sendable, CaseIterable {
 
 /// The configuration of a car.
 struct CarOptions: Sendable {
+  /// The name of the device, for messages.
+  let device: String
   let dialect: CarDialect
   /// The configured interval between setpoints; nil to use the interval that the car requests.
   let tiltInterval: Nanoseconds?
@@ -47,6 +49,7 @@ struct CarOptions: Sendable {
 
   init(_ setup: Setup) {
     func number(_ name: String) -> Double? { setup.options[name]?.number.flatMap { $0.isFinite ? $0 : nil } }
+    device = setup.device
     dialect = setup.options["dialect"] == .string(CarDialect.documented.rawValue) ? .documented : .asBuilt
     tiltInterval = number("tilt-rate").map { CarTiltPacer.interval(seconds: 1 / min(max($0, 5), 100)) }
     let seconds = min(max(number("status-interval") ?? 30, 0), 3600)

@@ -181,7 +181,7 @@ import Testing
   // MARK: Mode descriptions
 
   @Test func `after a timeout the next description is requested only when a late one cannot be mistaken for it`() {
-    var (modes, query, effects) = (CarModes(.asBuilt), CarModeQuery(.asBuilt), Effects())
+    var (modes, query, effects) = (CarModes(.asBuilt, device: "rover"), CarModeQuery(.asBuilt), Effects())
     _ = modes.received(Array("a;b".utf8), &effects)
     query.add(.string("b"), modes, for: 1, &effects)
     #expect(query.advance(modes, &effects) == 1)

@@ -29,7 +29,7 @@ import Testing
     #expect(rig.messages() == ["Modes#$#"] && rig.writes[0].text == "Modes#$#%^%")
     rig.modesResponse = "Modes#$#Slow;Fast, with lights%^%"
     rig.receive("Modes#$#Slow;Fast, with lights%^%Gyro#$#0.05%^%")
-    #expect(rig.status == "ready" && rig.absence("mode") == "no mode was set yet: vehiclectl set mode NAME")
+    #expect(rig.status == "ready" && rig.absence("mode") == "no mode was set yet: vehiclectl set DEVICE.mode NAME")
     #expect(rig.absence("video") == "not reported" && rig.number("tilt-rate") == 20)
     let id = rig.set("mode", .string("fast, WITH lights"))
     rig.run(for: .second)

@@ -47,7 +47,7 @@ import Testing
     var rig = try ELCommRig()
     rig.start(restored: ["distance": Array(text.utf8), "name": [0xFF, 7, 10], "dialect": Array("klingon".utf8)], for: 20 * .second)
     #expect(rig.status == "live" && rig.number("total-distance").map { $0 >= 0 && $0 < 1 } == true)
-    #expect(rig.absence("name") == "not set: vehiclectl set name NAME")
+    #expect(rig.absence("name") == "not set: vehiclectl set DEVICE.name NAME")
     #expect(rig.events.count { $0 == "stored settings are corrupt and were discarded: name; set them again" } == 1, "\(rig.events)")
   }
 

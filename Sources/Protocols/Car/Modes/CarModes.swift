@@ -7,12 +7,13 @@ struct CarModes: Sendable {
   static let maxCount = 64
   private static let maxNameLength = 200
 
+  private let device: String
   private(set) var names: [String] = []
   /// The current mode; nil if it is unknown.
   private(set) var current: Int?
 
   /// The state after a connection is made. An as-built car restarts its program for each client, so its mode is known.
-  init(_ dialect: CarDialect) { current = dialect == .asBuilt ? 0 : nil }
+  init(_ dialect: CarDialect, device: String) { (current, self.device) = (dialect == .asBuilt ? 0 : nil, device) }
 
   // MARK: Events
 
@@ -41,7 +42,7 @@ struct CarModes: Sendable {
       effects.publish(.mode, .string(name(of: current)))
       effects.publish(.modeNumber, .int(current))
     } else {
-      withdraw("no mode was set yet: vehiclectl set mode NAME", &effects)
+      withdraw("no mode was set yet: vehiclectl set \(device).mode NAME", &effects)
     }
   }
 

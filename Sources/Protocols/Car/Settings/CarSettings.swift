@@ -7,12 +7,14 @@ struct CarSettings: Sendable {
   private static let neutralIndex = CarProperty.allCases.count
   private static let maxPageLength = 2000
 
+  private let device: String
   private var persisted: PersistedSettings
   private(set) var neutral = PhoneAttitude.level
   /// The URL of the car's own web page; nil if the link has no host name.
   private let ownPage: String?
 
   init(_ options: CarOptions) {
+    device = options.device
     ownPage = options.endpoint?.page
     persisted = PersistedSettings(CarProperty.properties(options) + [Self.neutralProperty])
   }
@@ -122,7 +124,7 @@ struct CarSettings: Sendable {
     if let page {
       effects.publish(.webPage, .string(page))
     } else {
-      effects.withdraw(.webPage, "not set, and the link has no host name for the car's own page: vehiclectl set web-page URL")
+      effects.withdraw(.webPage, "not set, and the link has no host name for the car's own page: vehiclectl set \(device).web-page URL")
     }
   }
 }

@@ -18,7 +18,7 @@ public struct ELCommMachine: Machine {
     dialogue = ELCommDialogue(settings)
     buzzer = ELCommBuzzer(limit: settings.buzzerLimit)
     schema = Schema(properties: ELCommProperty.properties(period: settings.period), actions: [ELCommBuzzer.action])
-    store = ELCommStore(schema.properties)
+    store = ELCommStore(schema.properties, device: setup.device)
   }
 
   public var nextWake: Instant? {

@@ -14,10 +14,12 @@ struct ELCommStore: Sendable {
   /// The distance that is being stored.
   private var storing: Int?
   private var notBefore: Instant = .min
+  private let device: String
   private var settings: PersistedSettings
   private var dialect: ELCommDialect?
 
-  init(_ properties: [Property]) { settings = PersistedSettings(properties) }
+  /// `device`: the name of the device, for messages.
+  init(_ properties: [Property], device: String) { (settings, self.device) = (PersistedSettings(properties), device) }
 
   var nextWake: Instant? { hasUnstoredDistance && storing == nil ? notBefore : nil }
 
@@ -94,7 +96,7 @@ struct ELCommStore: Sendable {
     if let name = settings[ELCommProperty.name.rawValue] {
       effects.publish(ELCommProperty.name.rawValue, name)
     } else {
-      effects.withdraw(ELCommProperty.name.rawValue, "not set: vehiclectl set name NAME")
+      effects.withdraw(ELCommProperty.name.rawValue, "not set: vehiclectl set \(device).name NAME")
     }
   }
 

@@ -53,5 +53,3 @@ extension ExpressionParser {
     static let names = allCases.map(\.rawValue).joined(separator: ", ")
   }
 }
-
-package func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- UInt8(ascii: "a") < 26 }
