@@ -67,7 +67,7 @@ def polled():
 
 
 def is_down(words):
-    return wait(lambda: link().get("state") != "up" and words in (link().get("reason") or ""), 20)
+    return wait(lambda: link().get("state") != "up" and words in (link().get("reason") or ""), 60)
 
 
 def doctor():
