@@ -133,11 +133,17 @@ import Testing
     #expect(try labels("0|8@1+ (1,0) [300|400] \"\"", "255 \"SNA\"") == ["int", "255: SNA"])
   }
 
+  @Test func `a text that denies a fault is no reason`() throws {
+    #expect(try labels("0|8@1+ (0.5,0) [0|100] \"%\"", "200 \"Full no fault\" 255 \"Fault\"") == ["float", "255: Fault"])
+    #expect(try labels("0|8@1+ (0.5,0) [0|100] \"%\"", "200 \"Default\" 255 \"Error\"") == ["float", "255: Error"])
+  }
+
   @Test func `units become symbols, however they are written`() {
     for (text, unit) in [
       ("km / h", "km/h"), ("Unit_KiloMeterPerHour", "km/h"), ("deg/s", "°/s"), ("Degrees C", "°C"), ("celsius", "°C"), ("meters", "m"),
       ("m/s2", "m/s²"), ("Unit_NewtoMeter", "Nm"), ("Unit_MeterPerSeconSquar", "m/s²"), ("U/min", "rpm"), ("V", "V"), ("S", "S"),
       ("MPH", "mph"), ("pix/sec", "pix/sec"),
+      ("kWs", "kWs"), ("Nms", "Nms"), ("MV", "MV"), ("KW", "kW"), ("volts", "V"),
     ] {
       #expect(DBCUnits.unit(text) == unit, "\(text)")
     }

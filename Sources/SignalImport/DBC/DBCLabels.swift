@@ -22,6 +22,9 @@ struct DBCLabels {
     "keinwert", "keinsignal", "keinedaten",
   ]
 
+  /// What only looks like one of them.
+  private static let denials = ["nofault", "noerror", "nofail", "keinfehler", "keinefehler", "default"]
+
   /// Throws if there are more texts than a section may have. `hasUnit`: whether the numbers have a unit.
   init(of signal: DBCSignal, hasUnit: Bool) throws(ValueError) {
     guard signal.labels.count <= Self.maxCount else {
@@ -95,7 +98,7 @@ struct DBCLabels {
 
   private static func saysAbsent(_ text: String) -> Bool {
     let parts = words(of: text)
-    let joined = parts.joined()
+    let joined = denials.reduce(parts.joined()) { $0.replacing($1, with: "") }
     return joined == "na" || parts.contains(where: words.contains) || phrases.contains { joined.contains($0) }
   }
 

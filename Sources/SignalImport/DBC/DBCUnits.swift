@@ -44,9 +44,12 @@ enum DBCUnits {
     let words = text.split(whereSeparator: \.isWhitespace)
     var spelling = words.joined().lowercased()
     if spelling.hasPrefix("unit_") { spelling.removeFirst("unit_".count) }
-    let singular = spelling.hasSuffix("s") ? String(spelling.dropLast()) : spelling
+    let singular = spelling.count > 3 && spelling.hasSuffix("s") ? String(spelling.dropLast()) : spelling
     if none.contains(spelling) || none.contains(singular) { return nil }
-    let unit = spellings[spelling] ?? spellings[singular] ?? TorqueTable.unit(visible(words.joined(separator: " "), limit: 16))
+    // MV is not mV.
+    if spelling.count == 2, words[0].hasPrefix("M") { return visible(words.joined(), limit: 2) }
+    let unit =
+      spellings[spelling] ?? spellings[singular] ?? TorqueTable.unit(visible(words.joined(separator: " "), limit: 16))
     return unit?.isEmpty == false ? unit : nil
   }
 }
