@@ -138,6 +138,46 @@ import Testing
     #expect(addresses([7], &functional) { _ in [] }.addresses == [0x7DF])
   }
 
+  @Test func `one lost request does not mean that functional requests are blocked`() {
+    var functional = FunctionalAddressing()
+    func support(at address: UInt32?) -> [UInt32] {
+      addresses([1, 0], &functional) { $0 == address ? ["7E8#064100BE1FA81300"] : [] }.addresses
+    }
+    #expect(support(at: 0x7DF) == [0x7DF] && support(at: 0x7E0) == [0x7DF])
+    #expect(addresses([3], &functional) { _ in [] }.addresses == [0x7DF])
+    #expect(support(at: 0x7DF) == [0x7DF])
+    // Two of them, as in another vehicle.
+    #expect(support(at: nil) == [0x7DF] && support(at: nil) == [0x7DF] && support(at: 0x7E0) == Self.all)
+  }
+
+  @Test func `a request to another address is neither redirected nor repeated`() {
+    var functional = FunctionalAddressing()
+    _ = addresses([1, 0], &functional) { $0 == 0x7E0 ? ["7E8#064100BE1FA81300"] : [] }
+    let other = CANIdentifier(number: 0x17FC_0010, is29Bit: true)
+    let request = AdapterRequest(addressing: ECUAddressing(bus: .can, target: Target(other)), bytes: [0x22, 0xF1, 0x90], text: [])
+    for functional in [functional, FunctionalAddressing()] {
+      var exchange = FramesExchange(request, functional, at: 0)
+      var output: [CANFrame] = []
+      exchange.appendDue(to: &output, at: 0)
+      exchange.expire(&output, at: exchange.deadline)
+      #expect(output.map(\.identifier) == [other] && exchange.outcome(at: exchange.deadline) == .noResponse)
+    }
+  }
+
+  @Test func `the other ECUs are asked when the engine ECU responds late`() {
+    let request = AdapterRequest(addressing: ECUAddressing(bus: .can, target: Target(.functional)), bytes: [3], text: [])
+    var exchange = FramesExchange(request, FunctionalAddressing(), at: 0)
+    var (output, now) = ([CANFrame](), Instant(0))
+    exchange.appendDue(to: &output, at: now)
+    for _ in 0..<2 {
+      now = exchange.deadline
+      exchange.expire(&output, at: now)
+    }
+    #expect(output.map(\.identifier.number) == [0x7DF, 0x7E0] && exchange.outcome(at: now) == .noResponse)
+    exchange.receive(CANFrame("7E8#0243000000000000"), &output, at: now)
+    #expect(output.dropFirst(2).map(\.identifier.number) == Array(0x7E1...0x7E7) && exchange.outcome(at: now) == nil)
+  }
+
   @Test func `an ECU whose response is late is not counted twice`() {
     var functional = FunctionalAddressing()
     let late = addresses([3], &functional) { $0 == 0x7E0 ? ["7E8#0443010133000000", "7E8#0443010133000000"] : [] }

@@ -325,6 +325,17 @@ import Testing
     #expect(rig.text("vin") != nil)
   }
 
+  @Test func `all ECUs count that respond before the reply to the status query`() throws {
+    var rig = try FramesRig(PetrolCar(.can11, Self.turned((.on, 0))))
+    rig.surroundings.acknowledges = false
+    rig.run(for: 20 * .second)
+    let expected = try rig.report("dtc")
+    // The connection is slower than when the channel was opened.
+    rig.surroundings.delay = 90 * .millisecond
+    let report = try rig.report("dtc")
+    #expect(Set(expected.rows.map { $0[0] }).count > 1 && report == expected, "\(report) \(expected)")
+  }
+
   @Test func `a car is found through an adapter that replies to nothing`() throws {
     var rig = try FramesRig(PetrolCar(.can11), faults: ["silent"])
     rig.run(for: 20 * .second)

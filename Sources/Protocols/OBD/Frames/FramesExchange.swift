@@ -41,6 +41,8 @@ struct FramesExchange: Sendable {
   private var askedEngines: [CANIdentifier] = []
   /// Whether the request was repeated to the ECUs' own addresses, because none responded to the functional request.
   private(set) var usesFallback = false
+  /// Whether a request to all ECUs was sent to the physical addresses of those that are known.
+  private let isDistributed: Bool
   /// Whether a request to all ECUs was sent to the functional address.
   let isFunctional: Bool
   private var receiver: ISOTPReceiver
@@ -69,7 +71,8 @@ struct FramesExchange: Sendable {
   private(set) var bits = 0
 
   /// Begins the request. Before the protocol is known, a request to all ECUs is sent with both lengths of identifiers. `functional`: how it
-  /// reaches them. `latency`: the time that the connection to the adapter takes. If the adapter acknowledges frames, the time for the response begins with that.
+  /// reaches them. `latency`: the time that the connection to the adapter takes. If the adapter acknowledges frames, the time for the
+  /// response begins with that.
   /// `isAfterUnanswered`: whether a request of the same service to the same ECU was not answered in time just before. The frames are recorded
   /// in `storage`, which is reused.
   init(
@@ -82,13 +85,16 @@ struct FramesExchange: Sendable {
     frames = storage
     let target = request.addressing.target
     var (identifiers, addressBytes) = (target?.request.map { [$0] } ?? [.functional, .functional29Bit], target?.addressBytes ?? .normal)
-    let functionalIdentifiers = identifiers
-    if target?.reply == nil {
+    let isToAll = identifiers.allSatisfy { $0 == .functional || $0 == .functional29Bit }
+    if isToAll {
       let route = functional.route(request.bytes, to: identifiers)
       if route.hasFallback { engines = identifiers.map(FunctionalAddressing.engine) }
+      isDistributed = route.addresses != identifiers
       identifiers = route.addresses
+    } else {
+      isDistributed = false
     }
-    isFunctional = target?.reply == nil && identifiers == functionalIdentifiers
+    isFunctional = isToAll && !isDistributed
     senders = identifiers.map { ISOTPSender(request.bytes, to: $0, addressBytes, padding: Self.padding) }
     receiver = ISOTPReceiver(addressBytes)
     let timing = request.addressing.timing
@@ -171,14 +177,20 @@ struct FramesExchange: Sendable {
       for index in senders.indices { senders[index].receive(flowControl, at: now) }
       appendDue(to: &output, at: now)
     case .failed(let reason, _): problem = problem ?? reason
-    case .message(let bytes, let source): add(Message(source: source, bytes: bytes), at: now)
+    case .message(let bytes, let source):
+      add(Message(source: source, bytes: bytes), at: now)
+      // The engine ECU of a slow connection responds after its time: the others are asked now.
+      if hasResponseTimePassed, usesFallback, beginFallback(at: now) {
+        hasResponseTimePassed = false
+        appendDue(to: &output, at: now)
+      }
     }
   }
 
   private mutating func add(_ message: Message, at now: Instant) {
     guard isResponse(message.bytes) else { return }
     let isNegative = message.bytes.first == 0x7F
-    if !isPhysical, !isFunctional || usesFallback {
+    if isDistributed || usesFallback {
       // As after a functional request, an ECU without support does not respond. One that was only slow responds twice.
       if isNegative && Self.suppressedCodes.contains(message.bytes[2]) || messages.contains(message) { return }
     }
@@ -242,7 +254,7 @@ struct FramesExchange: Sendable {
     } else {
       let responding = askedEngines.filter { engine in frames.contains { $0.identifier == engine.reply } }
       next = responding.flatMap(FunctionalAddressing.others)
-      askedEngines = []
+      if !next.isEmpty { askedEngines = [] }
     }
     engines = []
     guard !next.isEmpty else { return false }

@@ -334,6 +334,8 @@ struct FramesSession: CommandlessDialogue {
   private mutating func conclude(at now: Instant, _ effects: inout Effects) {
     guard let result = exchange?.outcome(at: now) else { return }
     switch result {
+    // The reply to the status query follows everything that the adapter has received, such as the responses of other ECUs.
+    case .messages where statusQuery.deadline != nil && exchange?.isPhysical == false: break
     case .messages:
       responseFailures.reset()
       if let exchange { functional.concluded(exchange) }
@@ -374,6 +376,7 @@ struct FramesSession: CommandlessDialogue {
       statusQuery.cancel()
       return conclude(at: now, &effects)
     }
+    if let exchange { functional.concluded(exchange) }
     let cause = responseFailures.cause(status, of: exchange)
     finish(.status(.noData), at: now)
     switch cause {

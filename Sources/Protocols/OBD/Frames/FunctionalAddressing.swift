@@ -14,32 +14,41 @@ struct FunctionalAddressing: Sendable {
   }
 
   private static let supportedPIDs: [UInt8] = [0x01, 0x00]
+  /// The unanswered requests for the supported PIDs after which functional requests may have been blocked since. One can be lost.
+  private static let maxMisses = 2
   private var state = State.unknown
   /// The physical addresses of the ECUs that have answered after a functional request was not answered.
   private var ecus: [CANIdentifier] = []
+  /// The requests for the supported PIDs since functional requests were last answered.
+  private var misses = 0
 
   /// The addresses to which a request to all ECUs at `identifiers` is sent, and whether it is repeated to the ECUs' own addresses if none
   /// responds. A request that is not read-only, such as clearing trouble codes, is sent only once.
   func route(_ request: [UInt8], to identifiers: [CANIdentifier]) -> (addresses: [CANIdentifier], hasFallback: Bool) {
-    if request == Self.supportedPIDs { return (identifiers, true) }
     let isRead = OBDQuery.readServices.contains(request.first ?? 0)
     let known = ecus.filter { ecu in identifiers.contains { $0.is29Bit == ecu.is29Bit } }
     switch state {
     case .functional: return (identifiers, false)
+    case .physical where request == Self.supportedPIDs: return (identifiers, true)
     case .unknown where isRead: return (identifiers, true)
     case .unknown, .physical: return known.isEmpty ? (identifiers, isRead) : (known, false)
     }
   }
 
-  /// Handles the messages of an exchange that is over.
+  /// Handles an exchange that is over, with the messages that it received.
   mutating func concluded(_ exchange: FramesExchange) {
-    guard !exchange.isPhysical, !exchange.messages.isEmpty else { return }
+    let isComplete = exchange.request.bytes == Self.supportedPIDs
+    guard !exchange.messages.isEmpty else {
+      guard case .functional = state, isComplete, exchange.isFunctional else { return }
+      misses += 1
+      if misses >= Self.maxMisses { reset() }
+      return
+    }
     if exchange.usesFallback {
-      let isComplete = exchange.request.bytes == Self.supportedPIDs
       let responding = exchange.respondingAddresses
       (state, ecus) = isComplete ? (.physical, responding) : (state, ecus + responding.filter { !ecus.contains($0) })
     } else if exchange.isFunctional {
-      (state, ecus) = (.functional, [])
+      (state, ecus, misses) = (.functional, [], 0)
     }
   }
 
