@@ -33,8 +33,8 @@ struct CANBusMachine: Machine {
   private static let errorMessage =
     "errors on the CAN bus, and no frames: the bit rate is wrong, or CAN-H and CAN-L are swapped or broken; check bit-rate and wiring"
   private static let unacknowledgedMessage =
-    "no frames, and the CAN adapter does not acknowledge the command L (listen only): its firmware may not support it; use other firmware "
-    + "or another adapter, see docs/can.md"
+    "no frames, and the CAN adapter does not acknowledge the command L (listen only): switch the vehicle on; if no frames arrive then, its "
+    + "firmware does not support it: use other firmware or another adapter, see docs/can.md"
   private static let silentMessage =
     "no frames on the CAN bus: switch the vehicle on, and check wiring and bit-rate; the OBD socket of many cars shows only replies"
 
