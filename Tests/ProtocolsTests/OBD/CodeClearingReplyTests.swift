@@ -155,6 +155,24 @@ import Testing
     #expect(report.text?.contains("7E9 does not report its permanent codes: response pending") == true)
   }
 
+  @Test func `codes that an ECU has stored and does not report prevent clearing`() throws {
+    func preview(_ isConfirmed: Bool, _ stored: String) throws -> ClearingPreview {
+      try Self.processed(
+        ClearingPreview(isConfirmed: isConfirmed, knownECUs: [0x7E8, 0x7E9]),
+        [
+          "\(stored)7E9024300", "7E80447010171\r7E9024700", "NO DATA", "NO DATA", "7E80641018207E500\r7E90641010007E500", "7E803410D00",
+          "7E804410C0000",
+        ]
+        .map { Vector.reply($0) })
+    }
+    let message = "7E8 does not report its stored codes: it has 2"
+    let lost = try preview(true, "")
+    #expect(
+      lost.abortError == .refused(code: .badReply, "nothing cleared: cannot read everything that would be lost: \(message); try again"))
+    #expect(try preview(false, "").report.text?.contains(message) == true && preview(false, "").abortError == nil)
+    #expect(try preview(true, "7E806430201330420\r").abortError == nil)
+  }
+
   // MARK: Damage
 
   @Test(arguments: AdapterRig.clearingRequests)
@@ -283,6 +301,10 @@ import Testing
     #expect(healthy.abortError == nil && healthy.report.text == "no trouble codes: none stored, pending or permanent")
     let contradicting = try codes(none + [status(0x82)])
     #expect(contradicting.report.text == "10 does not report its stored codes: it has 2\nread the codes again")
+    // The response to one of the services was lost.
+    let pending = [Vector.reply("NO DATA"), Vector.reply("87 F1 10 47 01 71 00 00 00 00 41"), Vector.reply("NO DATA")]
+    let lost = try codes(pending + [status(0x82)])
+    #expect(lost.entries.map(\.code.text) == ["P0171"] && lost.report.text == contradicting.report.text)
   }
 
   @Test func `on CAN a service without an answer is not reported as one without codes`() throws {
@@ -293,6 +315,9 @@ import Testing
       try codes("7E8024300", "7E8024700", "NO DATA").report.text
         == "no trouble codes: none stored or pending\nno ECU responds to the request for permanent codes")
     #expect(try codes("NO DATA", "7E80447010133", "NO DATA").report.text == "no ECU responds to the request for stored and permanent codes")
+    #expect(
+      try codes("7E9024300", "7E80447010133\r7E9024700", "NO DATA").report.text
+        == "no ECU responds to the request for permanent codes\n7E8 does not respond to the request for stored codes")
     #expect(try codes("NO DATA", "NO DATA", "NO DATA").abortError != nil)
     #expect(try codes("7E8037F0311", "7E8037F0711", "7E8037F0A11").abortError != nil)
   }

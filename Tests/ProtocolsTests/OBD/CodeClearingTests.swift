@@ -66,6 +66,7 @@ import Testing
     let lines = rig.stored["cleared-codes"]?.split(separator: "\n") ?? []
     #expect(lines.count == 20 && lines.first == "line 12" && lines.last.map { $0 + "\n" } == AdapterRig.clearedLine)
     rig.adapter.answer("03", "7E8024300\r\r>")
+    rig.adapter.answer("0101", "7E806410100076520\r7E906410100040000\r\r>")
     rig.requestClearing(confirm: true, id: 2)
     rig.run(for: .second)
     rig.giveTime()

@@ -1,6 +1,6 @@
 // Reads the data that clearing would erase: codes, freeze frames and readiness monitors. The last requests check whether the vehicle moves
 // or its engine runs. If so, the preview fails, so that users do not confirm a clear operation that would then be rejected. The preview of
-// a confirmed clear operation also fails if an ECU does not respond. Source: SAE J1979 service 04, which resets everything except permanent
+// a confirmed clear operation also fails if an ECU does not respond, or has stored codes that it does not report. Source: SAE J1979 service 04, which resets everything except permanent
 // codes.
 
 struct ClearingPreview: MultiECUQuery {
@@ -12,6 +12,8 @@ struct ClearingPreview: MultiECUQuery {
   private(set) var freezeFrames: [(source: UInt32?, code: TroubleCode)] = []
   /// The complete readiness monitors.
   private(set) var monitors: [(source: UInt32?, name: String)] = []
+  /// The numbers of stored codes.
+  private var storedCounts: [UInt32?: Int] = [:]
   private(set) var motion: Motion
   /// The ECUs that responded.
   private(set) var ecus: [UInt32?] = []
@@ -49,6 +51,7 @@ struct ClearingPreview: MultiECUQuery {
 
   private mutating func addMonitors(_ answers: [ECUAnswer]) throws(Unreadable) {
     for answer in try answers.positiveResponses() {
+      storedCounts[answer.source] = TroubleCodeQuery.storedCount(answer)
       let problem = StandardParameter.split(answer.bytes[...]) { number, data in
         guard number == 0x01 else { return }
         let complete = answer.bytes[data].withUnsafeBufferPointer { Readiness.monitors($0).filter(\.isComplete).map(\.name) }
@@ -56,6 +59,15 @@ struct ClearingPreview: MultiECUQuery {
       }
       if let problem { throw Unreadable(problem) }
     }
+  }
+
+  /// The stored codes that no response contains; nil if there are none.
+  private var unreadMessage: String? {
+    let unread = ecus.compactMap { ecu -> String? in
+      guard let count = storedCounts[ecu], count > 0, !codes.hasReportedStoredCodes(ecu) else { return nil }
+      return ECUAnswer.message(ecu, "does not report its stored codes: it has \(count)")
+    }
+    return unread.isEmpty ? nil : unread.joined(separator: "\n")
   }
 
   var abortError: CommandError? {
@@ -67,7 +79,7 @@ struct ClearingPreview: MultiECUQuery {
     }
     if let error = motion.clearingError { return error }
     guard isConfirmed else { return nil }
-    if let problem = codes.problems.first {
+    if let problem = codes.problems.first ?? (isComplete ? unreadMessage : nil) {
       return .refused(code: .badReply, "nothing cleared: cannot read everything that would be lost: \(problem); try again")
     }
     let silent = knownECUs.filter { !ecus.contains($0) }.map { ReplyReader.name(of: $0) }
@@ -86,7 +98,7 @@ struct ClearingPreview: MultiECUQuery {
     var text = "also lost: test results, counters since the last clearing, and adaptation values of the ECUs"
     if !monitors.isEmpty { text += "\nreadiness monitors take days of driving to complete again; an emissions inspection requires them" }
     if let message = codes.permanentMessage { text += "\n\(message)" }
-    for problem in codes.problems { text += "\n\(problem)" }
+    for problem in codes.problems + [unreadMessage].compactMap(\.self) { text += "\n\(problem)" }
     text += "\n" + (motion.isKnown ? "the vehicle is stationary: \(motion.message)" : Self.unknownMessage)
     return Report(text: text, columns: rows.isEmpty ? [] : Self.columns, rows: rows)
   }

@@ -1,6 +1,7 @@
 // The trouble codes of a vehicle by ECU: stored, pending and permanent codes. Each code is listed once, with its states. On CAN, an awake ECU
-// responds even if it has no codes, so it is an error if no service is answered, and a service that no ECU answers is reported. On pre-CAN
-// protocols an ECU without codes may not respond; if none does, PID 01 shows whether an ECU responds at all, and how many codes it has.
+// responds even if it has no codes, so it is an error if no service is answered, and a service that an ECU does not answer is reported. On
+// pre-CAN protocols an ECU without codes may not respond; if none does, PID 01 shows whether an ECU responds at all, and how many codes it
+// has.
 // Source: SAE J1979, services 01 (PID 01), 03, 07 and 0A.
 
 struct TroubleCodeQuery: MultiECUQuery {
@@ -27,12 +28,12 @@ struct TroubleCodeQuery: MultiECUQuery {
   private let requiresResponse: Bool
   /// Whether the vehicle responds to other requests.
   private let isResponding: Bool
-  /// The states whose service an ECU has answered.
-  private var answeredStates: Set<Int> = []
+  /// The ECUs that have answered the service for a state.
+  private var respondents = [Set<UInt32?>](repeating: [], count: states.count)
   /// Whether any ECU has responded, other than that it does not support a service.
   private var isAnswered = false
   private var processed = 0
-  /// Whether PID 01 is requested, because no ECU has responded to the services.
+  /// Whether PID 01 is requested, because no ECU has answered the request for stored codes.
   private var requestsStatus = false
 
   init(requiresResponse: Bool = false, isResponding: Bool = false) {
@@ -61,8 +62,8 @@ struct TroubleCodeQuery: MultiECUQuery {
     processed += 1
     if answers.contains(where: \.isPositive) || !answers.failedECUs.isEmpty { isAnswered = true }
     guard Self.states.indices.contains(index) else { return processStatus(answers) }
-    if !answers.isEmpty { answeredStates.insert(index) }
-    requestsStatus = processed == Self.services.count && !requiresResponse && !isAnswered
+    respondents[index].formUnion(answers.map(\.source))
+    requestsStatus = processed == Self.services.count && !requiresResponse && respondents[0].isEmpty
     for (source, message) in answers.failedECUs { addProblem(source, message, index) }
     for answer in answers where answer.isPositive {
       switch TroubleCode.read(answer.bytes[...], onCAN: requiresResponse) {
@@ -74,11 +75,18 @@ struct TroubleCodeQuery: MultiECUQuery {
 
   /// Handles the responses to PID 01: the lower bits of its first byte are the number of stored codes.
   private mutating func processStatus(_ answers: [ECUAnswer]) {
-    for answer in answers where answer.isPositive && answer.bytes.count > 2 {
-      let count = answer.bytes[2] & 0x7F
-      if count > 0 { addProblem(answer.source, "it has \(count)", 0) }
+    for answer in answers {
+      if let count = Self.storedCount(answer), count > 0 { addProblem(answer.source, "it has \(count)", 0) }
     }
   }
+
+  /// The number of stored codes in a response to PID 01.
+  static func storedCount(_ answer: ECUAnswer) -> Int? {
+    answer.isPositive && answer.bytes.count > 2 ? Int(answer.bytes[2] & 0x7F) : nil
+  }
+
+  /// Whether an ECU has answered the request for its stored codes.
+  func hasReportedStoredCodes(_ ecu: UInt32?) -> Bool { respondents[0].contains(ecu) }
 
   private mutating func addProblem(_ source: UInt32?, _ reason: String, _ index: Int) {
     problems.append(ECUAnswer.message(source, "does not report its \(Self.states[index]) codes: \(reason)"))
@@ -92,11 +100,20 @@ struct TroubleCodeQuery: MultiECUQuery {
     }
   }
 
-  /// The message that no ECU has answered a service; nil if each was answered, or an ECU without codes need not respond.
+  /// The message that no ECU, or not every ECU, has answered a service; nil if each has, or an ECU without codes need not respond. Permanent
+  /// codes are newer than many ECUs.
   var unansweredMessage: String? {
-    let states = Self.states.indices.filter { !answeredStates.contains($0) }.map { Self.states[$0] }
-    guard requiresResponse, !states.isEmpty else { return nil }
-    return "no ECU responds to the request for \(states.joined(separator: " and ")) codes"
+    guard requiresResponse else { return nil }
+    let unanswered = Self.states.indices.filter { respondents[$0].isEmpty }.map { Self.states[$0] }
+    var lines: [String] = []
+    if !unanswered.isEmpty { lines.append("no ECU responds to the request for \(unanswered.joined(separator: " and ")) codes") }
+    let ecus = respondents.reduce(into: Set()) { $0.formUnion($1) }.sorted { $0 ?? 0 < $1 ?? 0 }
+    for index in Self.states.indices.dropLast() where !respondents[index].isEmpty {
+      for ecu in ecus where !respondents[index].contains(ecu) {
+        lines.append(ECUAnswer.message(ecu, "does not respond to the request for \(Self.states[index]) codes"))
+      }
+    }
+    return lines.isEmpty ? nil : lines.joined(separator: "\n")
   }
 
   var report: Report {
@@ -107,7 +124,7 @@ struct TroubleCodeQuery: MultiECUQuery {
       return Report(text: lines.isEmpty ? nil : lines.joined(separator: "\n"), columns: rows.isEmpty ? [] : Self.columns, rows: rows)
     }
     guard let unansweredMessage else { return Report(text: "no trouble codes: none stored, pending or permanent") }
-    let states = Self.states.indices.filter(answeredStates.contains).map { Self.states[$0] }
+    let states = Self.states.indices.filter { !respondents[$0].isEmpty }.map { Self.states[$0] }
     return Report(text: "no trouble codes: none \(states.joined(separator: " or "))\n\(unansweredMessage)")
   }
 }
