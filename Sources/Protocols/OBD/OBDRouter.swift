@@ -96,7 +96,7 @@ struct OBDRouter<Dialogue: AdapterDialogue>: Sendable {
 
   private mutating func follow(_ outcome: Queries.Outcome, at now: Instant, _ effects: inout Effects) {
     session.apply(outcome.addressing)
-    if outcome.hasCleared { vehicle.requestAllNow() }
+    if outcome.hasCleared { vehicle.requestAllNow(at: now) }
     perform(outcome.nextAction, at: now, &effects)
   }
 

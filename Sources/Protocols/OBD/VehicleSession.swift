@@ -354,7 +354,7 @@ struct VehicleSession: Sendable {
   // MARK: Commands
 
   /// Requests all values at once, because clearing trouble codes may have changed them.
-  mutating func requestAllNow() { polling.requestAllNow() }
+  mutating func requestAllNow(at now: Instant) { polling.requestAllNow(at: now) }
 
   mutating func publishCounters(at now: Instant, _ values: ValueTable, _ effects: inout Effects) {
     polling.publishCounters(at: now, values, &effects)

@@ -198,6 +198,15 @@ import Testing
     #expect(report.rows.contains { $0.contains("cleared") } && rig.sent("t7DF80104").count == 1 && rig.disk["cleared-codes"] != nil)
   }
 
+  @Test func `values are read again after clearing, although responses take longer than the gaps between polls`() throws {
+    var rig = try FramesRig(PetrolCar(.can11, Self.turned((.on, 0))), faults: ["nrc-78:3:250"])
+    rig.run(for: 30 * .second)
+    #expect(rig.text("mil") == "on" && rig.number("dtc-count") ?? 0 > 0)
+    _ = try rig.report("dtc-clear", ["confirm": .bool(true)], for: 20 * .second)
+    rig.run(for: 20 * .second)
+    #expect(rig.text("mil") == "off" && rig.number("dtc-count") == 0)
+  }
+
   @Test func `only read services are sent, and commands to an adapter are rejected`() throws {
     var rig = try FramesRig()
     rig.run(for: 5 * .second)

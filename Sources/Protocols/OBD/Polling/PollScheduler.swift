@@ -353,7 +353,7 @@ struct PollScheduler: Sendable {
   /// Requests the identification of the vehicle again.
   mutating func identifyAgain() { queue.identifyAgain() }
   /// Requests all other properties at once, because they may have changed.
-  mutating func requestAllNow() { queue.requestAllNow() }
+  mutating func requestAllNow(at now: Instant) { queue.requestAllNow(at: now) }
 
   // MARK: Statistics
 

@@ -80,9 +80,11 @@ struct RequestQueue: Sendable {
     update()
   }
 
-  /// Makes every previously answered request due at once, because its values may have changed.
-  mutating func requestAllNow() {
-    for index in requests.indices where requests[index].support == .answered { requests[index].setDue(.min) }
+  /// Makes every previously answered request late, because its values may have changed: it is forced if it does not fit.
+  mutating func requestAllNow(at now: Instant) {
+    for index in requests.indices where requests[index].support == .answered {
+      requests[index].setDue(now &- max(requests[index].period, .second))
+    }
     update()
   }
 

@@ -407,7 +407,7 @@ struct VehiclePolling: Sendable {
   }
 
   /// Requests all values at once, because clearing trouble codes may have changed them.
-  mutating func requestAllNow() { scheduler.requestAllNow() }
+  mutating func requestAllNow(at now: Instant) { scheduler.requestAllNow(at: now) }
 
   mutating func publishCounters(at now: Instant, _ values: ValueTable, _ effects: inout Effects) {
     scheduler.publishCounters(at: now, values, &effects)
