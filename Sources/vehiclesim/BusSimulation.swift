@@ -57,11 +57,7 @@ struct BusSimulation: ParsableCommand {
   @Option(help: ArgumentHelp("Set the name of the adapter in -v output.", valueName: "name"))
   var name: String?
 
-  @Flag(name: .shortAndLong, help: "Print connections and all bytes to standard error.")
-  var verbose = false
-
-  @Flag(name: .shortAndLong, help: "Do not print the link.")
-  var quiet = false
+  @OptionGroup var activity: ActivityOptions
 
   private static let maxLogSize = 64 << 20
 
@@ -69,7 +65,6 @@ struct BusSimulation: ParsableCommand {
     guard case .slcan(let endpoint) = on else { throw ValidationError("a CAN adapter needs --on slcan:pty or --on slcan:tcp:HOST:PORT") }
     if symlink != nil, endpoint != .pty { throw ValidationError("--symlink needs --on slcan:pty") }
     if symlink?.isEmpty == true { throw ValidationError("--symlink needs a path") }
-    if quiet && verbose { throw ValidationError("--quiet and --verbose are mutually exclusive") }
     if car != nil, log != nil { throw ValidationError("--car and --log both determine the messages: leave one of them out") }
     guard SLCAN.bitRates.contains(bitRate) else {
       let rates = SLCAN.bitRates.map { "\($0)" }.joined(separator: ", ")
@@ -82,8 +77,8 @@ struct BusSimulation: ParsableCommand {
   func run() throws {
     guard case .slcan(let endpoint) = on else { return }
     let traffic = try log.map(traffic) ?? traffic
-    let activity = ActivityLog(quiet: quiet, verbose: verbose, name: name, scheme: "slcan:")
-    try serveBytes(on: endpoint, symlink: symlink, log: activity) { _, _ in
+    let output = ActivityLog(activity, name: name, scheme: "slcan:")
+    try serveBytes(on: endpoint, symlink: symlink, log: output) { _, _ in
       BusListener(traffic, bitRate: bitRate, faults: fault)
     }
   }

@@ -44,15 +44,10 @@ struct GPSDSimulation: ParsableCommand {
   @Option(help: ArgumentHelp("Set the name shown in -v output.", valueName: "name"))
   var name: String?
 
-  @Flag(name: .shortAndLong, help: "Print connections and all bytes to standard error.")
-  var verbose = false
-
-  @Flag(name: .shortAndLong, help: "Do not print the link.")
-  var quiet = false
+  @OptionGroup var activity: ActivityOptions
 
   func validate() throws {
     guard case .tcp = on else { throw ValidationError("gpsd needs a TCP endpoint: write --on tcp:HOST:PORT") }
-    if quiet && verbose { throw ValidationError("--quiet and --verbose are mutually exclusive") }
     for (option, value, range) in [
       ("latitude", latitude, -89...89), ("longitude", longitude, -180...180), ("speed", speed, 0...1000), ("rate", rate, 0.1...20),
     ] as [(String, Double, ClosedRange<Double>)] where !range.contains(value) {
@@ -65,7 +60,7 @@ struct GPSDSimulation: ParsableCommand {
     guard case .tcp(let host, let port) = on else { return }
     let loop = try EventLoop()
     let start = SystemClock.monotonic
-    let log = ActivityLog(quiet: quiet, verbose: verbose, name: name)
+    let log = ActivityLog(activity, name: name)
     let drive = GPSDLoop(latitude: latitude, longitude: longitude, speed: speed)
     let url = try PeerServer.listen(host: host, port: port, loop: loop, log: log) {
       GPSD(drive, rate: rate, origin: start, faults: fault)

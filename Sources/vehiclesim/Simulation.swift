@@ -106,11 +106,7 @@ struct PeerOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Set the seed of random data: the same seed gives the same faults.", valueName: "n"))
   var seed: UInt64 = 1
 
-  @Flag(name: .shortAndLong, help: "Print connections and all bytes to standard error.")
-  var verbose = false
-
-  @Flag(name: .shortAndLong, help: "Do not print the link.")
-  var quiet = false
+  @OptionGroup var activity: ActivityOptions
 
   func validate() throws {
     if symlink != nil, on != .pty, on != .slcan(.pty) { throw ValidationError("--symlink needs --on pty") }
@@ -119,36 +115,47 @@ struct PeerOptions: ParsableArguments {
     } else if ble.hasAny {
       throw ValidationError("--address, --also, --gatt, --mtu, --writes and --radio-fault need --on ble:BUSADDRESS")
     }
+  }
+}
+
+/// What a simulation prints.
+struct ActivityOptions: ParsableArguments {
+  @Flag(name: .shortAndLong, help: "Print connections, all bytes except secrets, and the actions of the device to standard error.")
+  var verbose = false
+
+  @Flag(name: .shortAndLong, help: "Do not print the link.")
+  var quiet = false
+
+  func validate() throws {
     if quiet && verbose { throw ValidationError("--quiet and --verbose are mutually exclusive") }
   }
 }
 
 /// The output of the program: the link URL, and the events that `--verbose` prints.
 struct ActivityLog {
-  private let quiet: Bool
-  private let verbose: Bool
+  private let options: ActivityOptions
   private let name: String
   /// What precedes the URL of an endpoint.
   private let scheme: String
 
   /// `scheme`: the protocol on the endpoint with its colon, if link URLs name it.
   init(_ options: PeerOptions, scheme: String = "") {
-    self.init(quiet: options.quiet, verbose: options.verbose, name: options.name, scheme: scheme)
+    self.init(options.activity, name: options.name, scheme: scheme)
   }
 
-  init(quiet: Bool, verbose: Bool, name: String?, scheme: String = "") {
-    (self.quiet, self.verbose, self.name, self.scheme) = (quiet, verbose, name ?? "", scheme)
+  init(_ options: ActivityOptions, name: String?, scheme: String = "") {
+    (self.options, self.name, self.scheme) = (options, name ?? "", scheme)
   }
 
   /// Prints the link URL unless `--quiet` is given.
   func announce(_ url: String) {
-    if !quiet { Console.write(scheme + url) }
+    if !options.quiet { Console.write(scheme + url) }
   }
 
   /// Writes an event to standard error when `--verbose` is given. Control characters are removed, because clients choose parts of
   /// the text.
   func write(_ source: String, _ message: @autoclosure () -> String) {
-    guard verbose else { return }
+    guard options.verbose else { return }
     let text = String(String.UnicodeScalarView(message().unicodeScalars.filter { $0.properties.generalCategory != .control }))
     Console.writeError("\(name.isEmpty ? "" : name + " ")\(source): \(text)")
   }

@@ -33,22 +33,17 @@ struct WeatherSimulation: ParsableCommand {
   @Option(help: ArgumentHelp("Set the name shown in -v output.", valueName: "name"))
   var name: String?
 
-  @Flag(name: .shortAndLong, help: "Print connections and all bytes to standard error.")
-  var verbose = false
-
-  @Flag(name: .shortAndLong, help: "Do not print the URL.")
-  var quiet = false
+  @OptionGroup var activity: ActivityOptions
 
   func validate() throws {
     guard case .tcp = on else { throw ValidationError("the weather service needs a TCP endpoint: write --on tcp:HOST:PORT") }
-    if quiet && verbose { throw ValidationError("--quiet and --verbose are mutually exclusive") }
   }
 
   func run() throws {
     guard case .tcp(let host, let port) = on else { return }
     let loop = try EventLoop()
     let start = SystemClock.monotonic
-    let log = ActivityLog(quiet: quiet, verbose: verbose, name: name)
+    let log = ActivityLog(activity, name: name)
     var number: UInt64 = 0
     let url = try PeerServer.listen(host: host, port: port, loop: loop, log: log) {
       defer { number += 1 }

@@ -4,7 +4,7 @@ import Testing
 
 extension EndToEnd {
   @Suite("The help of the simulators") struct SimulatorHelpTests {
-    @Test(arguments: ["obd", "can", "car", "longboard", "mirror", "weather", "trivia"])
+    @Test(arguments: ["obd", "can", "rc-car", "longboard", "toy", "mirror", "weather", "trivia"])
     func `tables fit into 80 columns, and the second column stays one`(_ simulator: String) throws {
       let rig = try Rig()
       let program = try rig.start("vehiclesim", [simulator, "--help"], environment: ["COLUMNS": "80"])

@@ -25,7 +25,8 @@ struct CarSimulation: ParsableCommand {
 
       Examples:
         vehiclesim rc-car --on tcp:127.0.0.1:12345 -v
-        vehiclesim rc-car --on tcp:127.0.0.1:0 --restart 0.5 --fault lag:50:800 --without ignores-close
+        vehiclesim rc-car --on tcp:127.0.0.1:0 --restart 0.5 --fault lag:50:800 \\
+          --without ignores-close
 
       -v also prints the motors (motors LEFT RIGHT, in % of full speed), the lights, the camera, every frame that the \
       car executes, and the bytes that it loses.
@@ -57,22 +58,17 @@ struct CarSimulation: ParsableCommand {
   @Option(help: ArgumentHelp("Set the seed of the positions where messages are split.", valueName: "n"))
   var seed: UInt64 = 1
 
-  @Flag(name: .shortAndLong, help: "Print connections, all bytes and the actions of the car to standard error.")
-  var verbose = false
-
-  @Flag(name: .shortAndLong, help: "Do not print the link.")
-  var quiet = false
+  @OptionGroup var activity: ActivityOptions
 
   func validate() throws {
     guard case .tcp = on else { throw ValidationError("the car needs a TCP endpoint: write --on tcp:HOST:PORT") }
     if !(0...3600).contains(restart) { throw ValidationError("--restart \(restart) is out of range: choose 0 to 3600 s") }
-    if quiet && verbose { throw ValidationError("--quiet and --verbose are mutually exclusive") }
   }
 
   func run() throws {
     guard case .tcp(let host, let port) = on else { return }
     let loop = try EventLoop()
-    let log = ActivityLog(quiet: quiet, verbose: verbose, name: name)
+    let log = ActivityLog(activity, name: name)
     var number: UInt64 = 0
     let server = try CarServer(host: host, port: port, restartDelay: Nanoseconds(restart * 1e9), loop: loop, log: log) {
       defer { number += 1 }

@@ -23,7 +23,8 @@ struct ToySimulation: ParsableCommand {
 
       Examples:
         vehiclesim toy --phone tcp:127.0.0.1:8080 -v
-        vehiclesim toy --card /tmp/card --press 5 --throw 30 --network HomeNet --network-password "correct horse" -v
+        vehiclesim toy --card /tmp/card --press 5 --throw 30 --network HomeNet \\
+          --network-password "correct horse" -v
         vehiclesim toy --joined --user 18 --throw 10 --server tcp:127.0.0.1:8081 -v
         vehiclesim toy --documented --on tcp:127.0.0.1:0
 
@@ -92,11 +93,7 @@ struct ToySimulation: ParsableCommand {
   @Option(help: ArgumentHelp("Set the seed of the random bytes that follow the toy's buffers.", valueName: "n"))
   var seed: UInt64 = 1
 
-  @Flag(name: .shortAndLong, help: "Print connections, all bytes and the actions of the toy to standard error.")
-  var verbose = false
-
-  @Flag(name: .shortAndLong, help: "Do not print the endpoint.")
-  var quiet = false
+  @OptionGroup var activity: ActivityOptions
 
   func validate() throws {
     for endpoint in [phone, server, on].compactMap(\.self) {
@@ -116,12 +113,11 @@ struct ToySimulation: ParsableCommand {
     }
     if !(0...100).contains(battery) { throw ValidationError("--battery \(battery) is out of range: choose 0 to 100 %") }
     if card?.isEmpty == true { throw ValidationError("--card needs a folder") }
-    if quiet && verbose { throw ValidationError("--quiet and --verbose are mutually exclusive") }
   }
 
   func run() throws {
     let loop = try EventLoop()
-    let log = ActivityLog(quiet: quiet, verbose: verbose, name: name)
+    let log = ActivityLog(activity, name: name)
     let (endpoint, endpoints) = try endpoints()
     let folder = try card.map { try SDCardFolder($0) }
     let runner = try ToyRunner(

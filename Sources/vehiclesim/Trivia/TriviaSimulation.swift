@@ -54,16 +54,11 @@ struct TriviaSimulation: ParsableCommand {
   @Option(help: ArgumentHelp("Set the name shown in -v output.", valueName: "name"))
   var name: String?
 
-  @Flag(name: .shortAndLong, help: "Print connections and all bytes except secrets to standard error.")
-  var verbose = false
-
-  @Flag(name: .shortAndLong, help: "Do not print the URL.")
-  var quiet = false
+  @OptionGroup var activity: ActivityOptions
 
   func validate() throws {
     guard case .tcp = on else { throw ValidationError("the trivia server needs a TCP endpoint: use --on tcp:HOST:PORT") }
     if database?.isEmpty == true { throw ValidationError("--database needs a path") }
-    if quiet && verbose { throw ValidationError("--quiet and --verbose are mutually exclusive") }
   }
 
   func run() throws {
@@ -74,7 +69,7 @@ struct TriviaSimulation: ParsableCommand {
       var system = SystemRandomNumberGenerator()
       return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &system) }
     }
-    let log = ActivityLog(quiet: quiet, verbose: verbose, name: name)
+    let log = ActivityLog(activity, name: name)
     var number: UInt64 = 0
     let url = try PeerServer.listen(host: host, port: port, loop: loop, log: log) {
       defer { number += 1 }
