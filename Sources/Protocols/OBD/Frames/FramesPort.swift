@@ -12,6 +12,22 @@ enum FramesPort: Equatable, Sendable {
     case .slcan(let bitRate), .socket(let bitRate): bitRate
     }
   }
+
+  var isSocket: Bool { if case .socket = self { true } else { false } }
+
+  /// Sends and removes the frames: to an adapter in one write, to a socket each in its own.
+  func send(_ frames: inout [CANFrame], _ effects: inout Effects) {
+    guard !frames.isEmpty else { return }
+    defer { frames.removeAll(keepingCapacity: true) }
+    if isSocket {
+      for frame in frames { effects.send(.main, SocketCAN.bytes(of: frame)) }
+      return
+    }
+    var text: [UInt8] = []
+    text.reserveCapacity(frames.count * 27)
+    for frame in frames { SLCAN.append(frame, to: &text) }
+    effects.send(.main, text)
+  }
 }
 
 /// The frames that a socket of the kernel receives: those with the response identifiers of ISO 15765-4 and of most manufacturers, and those

@@ -65,7 +65,7 @@ struct FramesSession: CommandlessDialogue {
     load = BusLoad(maxLoad: maxLoad, bitRate: port.bitRate)
   }
 
-  private var isSocket: Bool { if case .socket = port { true } else { false } }
+  private var isSocket: Bool { port.isSocket }
 
   // MARK: State
 
@@ -165,22 +165,8 @@ struct FramesSession: CommandlessDialogue {
       request, functional, at: now, latency: latency, isAcknowledged: acknowledges, isAfterUnanswered: responseFailures.canPrecede(request),
       storage: storage)
     exchange?.appendDue(to: &output, at: now)
-    flush(&effects)
+    port.send(&output, &effects)
     conclude(at: now, &effects)
-  }
-
-  /// Sends the frames in `output`: to an adapter in one write, to a socket each in its own.
-  private mutating func flush(_ effects: inout Effects) {
-    guard !output.isEmpty else { return }
-    if isSocket {
-      for frame in output { effects.send(.main, SocketCAN.bytes(of: frame)) }
-      return output.removeAll(keepingCapacity: true)
-    }
-    var text: [UInt8] = []
-    text.reserveCapacity(output.count * 27)
-    for frame in output { SLCAN.append(frame, to: &text) }
-    output.removeAll(keepingCapacity: true)
-    effects.send(.main, text)
   }
 
   mutating func resynchronise(at now: Instant, _ effects: inout Effects) {
@@ -223,7 +209,7 @@ struct FramesSession: CommandlessDialogue {
   }
 
   private mutating func finishInput(at now: Instant, _ effects: inout Effects) -> AdapterArrival {
-    flush(&effects)
+    port.send(&output, &effects)
     conclude(at: now, &effects)
     var arrival = AdapterArrival()
     if case .none = event {} else { arrival.noteReply() }
@@ -284,7 +270,7 @@ struct FramesSession: CommandlessDialogue {
         statusReceived([], at: now, &effects)
       } else if let deadline = exchange?.deadline, now >= deadline {
         exchange?.expire(&output, at: now)
-        flush(&effects)
+        port.send(&output, &effects)
         conclude(at: now, &effects)
       }
     case .down, .starting, .closed, .resting: break

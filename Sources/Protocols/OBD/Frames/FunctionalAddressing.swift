@@ -14,12 +14,12 @@ struct FunctionalAddressing: Sendable {
   }
 
   private static let supportedPIDs: [UInt8] = [0x01, 0x00]
-  /// The unanswered requests for the supported PIDs after which functional requests may have been blocked since. One can be lost.
+  /// The unanswered requests for the supported PIDs after which functional requests may be blocked. One can be lost.
   private static let maxMisses = 2
   private var state = State.unknown
   /// The physical addresses of the ECUs that have answered after a functional request was not answered.
   private var ecus: [CANIdentifier] = []
-  /// The requests for the supported PIDs since functional requests were last answered.
+  /// The unanswered requests for the supported PIDs since functional requests were last answered.
   private var misses = 0
 
   /// The addresses to which a request to all ECUs at `identifiers` is sent, and whether it is repeated to the ECUs' own addresses if none
