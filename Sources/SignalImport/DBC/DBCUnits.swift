@@ -31,8 +31,7 @@ enum DBCUnits {
   /// Words for numbers without a unit. "SED" is a state encoded as a number.
   private static let none: Set = [
     "-", "1", "0", "x", "?", "??", "bit", "none", "no", "unitless", "number", "enum", "sed", "se", "flag", "binary", "mixed", "yes/no",
-    "on/off", "n/a",
-    "tbd", "undefined", "ascii", "bcd", "encrypted", "deprecated",
+    "on/off", "n/a", "tbd", "undefined", "ascii", "bcd", "encrypted", "deprecated",
   ]
   private static let spellings = Dictionary(
     uniqueKeysWithValues: symbols.flatMap { symbol, spellings in

@@ -9,6 +9,11 @@ struct VESCPollScheduler: Sendable {
     case unsupported
   }
 
+  private static let (maxTimeoutsOfUnknownFirmware, maxTimeoutsOfCurrentFirmware) = (2, 10)
+  /// The first major version of which all versions support every request for values: 3.48 has them all. Source: comm/commands.c of
+  /// vedderb/bldc.
+  private static let firstCurrentVersion = 5
+
   private var pace: Pace
   private(set) var statistics: VESCStatistics
   /// The support of GET_VALUES_SETUP_SELECTIVE.
@@ -18,9 +23,6 @@ struct VESCPollScheduler: Sendable {
   /// The number of timeouts after which a request is unsupported. More for firmware that supports all of them, on which only a link that
   /// loses responses causes timeouts.
   private var maxTimeouts = Self.maxTimeoutsOfUnknownFirmware
-  private static let (maxTimeoutsOfUnknownFirmware, maxTimeoutsOfCurrentFirmware) = (2, 10)
-  /// The first version that supports all requests for values. Source: COMM_PACKET_ID in vedderb/bldc datatypes.h.
-  private static let firstCurrentVersion = 5
   /// Whether the firmware version was received, or found to be unavailable.
   private var isIdentified = false
   /// The number of requests for the firmware version.

@@ -1,7 +1,7 @@
 // Reads the data that clearing would erase: codes, freeze frames and readiness monitors. The last requests check whether the vehicle moves
 // or its engine runs. If so, the preview fails, so that users do not confirm a clear operation that would then be rejected. The preview of
-// a confirmed clear operation also fails if an ECU does not respond, or has stored codes that it does not report. Source: SAE J1979 service 04, which resets everything except permanent
-// codes.
+// a confirmed clear operation also fails if an ECU does not respond, or has stored codes that it does not report. Source: SAE J1979 service
+// 04, which resets everything except permanent codes.
 
 struct ClearingPreview: MultiECUQuery {
   static let columns = ["ecu", "what", "value", "state", "meaning"]

@@ -1,8 +1,7 @@
-// The trouble codes of a vehicle by ECU: stored, pending and permanent codes. Each code is listed once, with its states. On CAN, an awake ECU
-// responds even if it has no codes, so it is an error if no service is answered, and a service that an ECU does not answer is reported. On
-// pre-CAN protocols an ECU without codes may not respond; if none does, PID 01 shows whether an ECU responds at all, and how many codes it
-// has.
-// Source: SAE J1979, services 01 (PID 01), 03, 07 and 0A.
+// The trouble codes of a vehicle by ECU: stored, pending and permanent codes. Each code is listed once, with its states. On CAN, an awake
+// ECU responds even if it has no codes, so it is an error if no service is answered, and a service that an ECU does not answer is reported.
+// On pre-CAN protocols an ECU without codes may not respond; if none reports stored codes, PID 01 shows whether an ECU responds at all, and
+// how many codes it has. Source: SAE J1979, services 01 (PID 01), 03, 07 and 0A.
 
 struct TroubleCodeQuery: MultiECUQuery {
   /// The requested services, in this order.
@@ -100,8 +99,8 @@ struct TroubleCodeQuery: MultiECUQuery {
     }
   }
 
-  /// The message that no ECU, or not every ECU, has answered a service; nil if each has, or an ECU without codes need not respond. Permanent
-  /// codes are newer than many ECUs.
+  /// The services that no ECU, or not every ECU, has answered; nil if each has, or an ECU without codes need not respond. Many ECUs are older
+  /// than permanent codes.
   var unansweredMessage: String? {
     guard requiresResponse else { return nil }
     let unanswered = Self.states.indices.filter { respondents[$0].isEmpty }.map { Self.states[$0] }
