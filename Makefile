@@ -32,7 +32,7 @@ unitdir = $(DESTDIR)$(libdir)/systemd/system
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: build help setup setup-build setup-bench setup-soak setup-deb lint protocols test test-vm test-can test-debian13 test-resets test-home-assistant sanitize soak demo bench fuzz fuzz-short install deb check-install clean
+.PHONY: build help setup setup-build setup-bench setup-soak setup-deb lint protocols test test-vm test-can test-debian13 test-resets test-home-assistant sanitize soak demo bench fuzzers fuzz fuzz-short install deb check-install clean
 
 build: ## build the programs for release
 	swift build -c release --static-swift-stdlib
@@ -67,7 +67,10 @@ protocols: export VEHICLED_PROTOCOLS_ONLY = 1
 protocols: ## build only the protocols and run the tests that match FILTER=REGEX
 	swift test --scratch-path .build/protocols $(if $(FILTER),--filter '$(FILTER)')
 
-test: setup lint build check-install ## run the same checks as CI
+# The release build uses one processor nearly all the time, so the fuzzers are built beside it.
+test: setup lint ## run the same checks as CI
+	@mkdir -p .build; nice $(MAKE) -s fuzzers >.build/fuzzers.log 2>&1 & fuzzers=$$!; $(MAKE) build check-install || { kill $$fuzzers; exit 1; }; \
+	  wait $$fuzzers || { cat .build/fuzzers.log; exit 1; }
 	@rm -f .build/test-failed
 	@{ SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PROGRAMS=$(linked)/bin VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python swift test 2>&1 || echo failed >.build/test-failed; } \
 	  | tee .build/test.log; if [ -e .build/test-failed ]; then echo "failed:"; \
@@ -141,8 +144,10 @@ can_tables = $(patsubst %,.build/tables/%.swift,$(basename $(notdir $(can_vehicl
 $(tables) $(can_tables) &: Sources/VehicleTables/generate.py $(vehicles) $(can_vehicles)
 	python3 $< $(@D) $(vehicles) $(can_vehicles)
 
-fuzz: setup build $(tables) $(can_tables) ## build and run the fuzzers, two at a time, FUZZ_SECONDS=600 each
+fuzzers: $(tables) $(can_tables)
 	@printf '%s\n' $(fuzzers:%=.build/fuzz/%) | xargs -P 2 -n 1 $(MAKE) -s
+
+fuzz: setup build fuzzers ## build and run the fuzzers, two at a time, FUZZ_SECONDS=600 each
 	@python3 Tests/Fuzz/seeds.py .build/fuzz/corpus
 	@cd .build/fuzz && printf '%s\n' $(fuzzers) | ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no xargs -P 2 -I @ sh -c ' \
 	  nice ./@ -max_total_time=$(FUZZ_SECONDS) -max_len=2000 -timeout=10 -dict=corpus/words -artifact_prefix=@- -print_final_stats=1 \
