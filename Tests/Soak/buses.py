@@ -13,16 +13,21 @@ SIGNALS = {"engine-speed": 0.3, "throttle": 1.3, "vehicle-speed": 0.3, "gear": 1
 
 
 class Listener(Simulator):
-    """A simulated bus, whose cycle begins whenever its channel is opened."""
+    """A simulated bus, whose cycle begins when its channel is first opened on a connection."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
         self.openings = []  # the times of each command, and of the first frame after it
-        self.line.heard = self.passed_on
+        self.is_new = False
+        self.line.heard, self.line.connected = self.passed_on, self.connected
+
+    def connected(self):
+        self.is_new = True
 
     def passed_on(self, is_daemons, data):
-        if is_daemons and (b"L\r" in data or b"O\r" in data):
+        if is_daemons and self.is_new and (b"L\r" in data or b"O\r" in data):
             self.openings.append([now(), None])
+            self.is_new = False
         elif not is_daemons and self.openings and self.openings[-1][1] is None and b"t0C9" in data:
             self.openings[-1][1] = now()
 

@@ -160,6 +160,7 @@ class Line:
     def __init__(self, port):
         self.port, self.target, self.server, self.pairs = port, None, None, set()
         self.heard = None  # gets what is passed on: whether it is the daemon's, and the bytes
+        self.connected = lambda: None  # called for each connection
 
     async def open(self):
         if not self.server:
@@ -186,6 +187,7 @@ class Line:
             there, back = await asyncio.open_connection("127.0.0.1", self.target)
         except OSError:
             return writer.transport.abort()
+        self.connected()
         pair = (writer, back)
         self.pairs.add(pair)
         for one in pair:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 
+from browser import Browser
 from house import free_ports, now
 from service import Service
 
@@ -60,7 +61,7 @@ LEGEND = """() => ({
 })"""
 
 
-def rounded(value):
+def rounded(what, value):
     """A value as the page shows it: the function of the same name in format.js, and `text`."""
     if isinstance(value, bool):
         return "on" if value else "off"
@@ -70,7 +71,8 @@ def rounded(value):
         return str(value)
     if not 1e-6 <= abs(value) < 1e9:
         return "0" if value == 0 else str(value)
-    places = min(9, max(1, 4 - math.floor(math.log10(abs(value)))))
+    least = 5 if what in ("latitude", "longitude") else 1
+    places = min(9, max(least, 4 - math.floor(math.log10(abs(value)))))
     text = f"{math.floor(abs(value) * 10**places + 0.5) / 10**places:.{places}f}".rstrip("0").rstrip(".")
     return f"-{text}" if value < 0 and text != "0" else text
 
@@ -88,7 +90,7 @@ class Web(Service):
         Path(self.house.path("web.toml")).write_text(
             f'[web]\nlisten = "127.0.0.1:{self.port}"\ndaemon = "{soak.socket}"\nhistory = "{self.house.path("history.socket")}"\n'
             f'files = "{ROOT / "Sources/vehicled-web/Page"}"\n[token.soak]\nfile = "{self.house.path("web.token")}"\n')
-        self.playwright = self.browser = None
+        self.browser = None
         self.lines = []
         self.since = now()  # when the server became as it is now: there, or not
         self.is_frozen = False
@@ -125,34 +127,21 @@ class Web(Service):
     # The browser.
 
     async def open(self):
-        from playwright.async_api import async_playwright
-        self.playwright = await async_playwright().start()
-        self.browser = await self.playwright.chromium.launch(executable_path="/usr/bin/chromium")
-        self.pages = {}
-        for name in self.heaps:
-            # Each page has a window of its own: a page in the background would not draw.
-            context = await self.browser.new_context(viewport={"width": 800, "height": 600})
-            await context.add_init_script(LATENESS)
-            page = self.pages[name] = await context.new_page()
-            page.set_default_timeout(60_000)
-            page.on("pageerror", lambda error, name=name: self.wrong(f"error in the {name} page: {error}"))
-            page.on("console", lambda message, name=name: self.said(name, message))
-            page.on("crash", lambda _, name=name: self.wrong(f"the {name} page has crashed"))
-            await page.goto(f"{self.address}#token={TOKEN}")
-            await page.wait_for_selector("nav a")
-        await self.pages["plot"].evaluate(f"() => {{ location.hash = '#/plot/{','.join(PLOTTED)}' }}")
-        self.sessions = {name: await page.context.new_cdp_session(page) for name, page in self.pages.items()}
+        self.browser = Browser(self.said)
+        await self.browser.open(self.heaps, f"{self.address}#token={TOKEN}", LATENESS)
+        await self.browser.evaluate("plot", f"() => {{ location.hash = '#/plot/{','.join(PLOTTED)}' }}")
 
-    def said(self, name, message):
+    def said(self, name, event, text):
         # Browsers log each connection that the server does not accept, or that ends with it.
-        is_about_server = "net::ERR_" in message.text or "WebSocket" in message.text
-        if message.type == "error" and not (is_about_server and (self.lock.locked() or now() < self.since + FOUND)):
-            self.wrong(f"the {name} page reports: {message.text}")
+        is_about_server = "net::ERR_" in text or "WebSocket" in text
+        if event == "crash":
+            self.wrong(f"the {name} page has crashed")
+        elif event == "pageerror" or event == "error" and not (is_about_server and (self.lock.locked() or now() < self.since + FOUND)):
+            self.wrong(f"error in the {name} page: {text}")
 
     async def close(self):
-        with suppress(Exception):
+        if self.browser:
             await self.browser.close()
-            await self.playwright.stop()
 
     # What happens.
 
@@ -169,14 +158,11 @@ class Web(Service):
     async def rest(self):
         await super().rest()
         begun = now()
-        while (await self.evaluate("device", SHOWN))["banner"]:
+        while (await self.browser.evaluate("device", SHOWN))["banner"]:
             await asyncio.sleep(0.5)
             if now() - begun > FOUND + 2 * self.house.lag():
                 return self.wrong(f"the page does not connect again within {FOUND} s")
         return None
-
-    async def evaluate(self, page, script):
-        return await asyncio.wait_for(self.pages[page].evaluate(script), 60)
 
     async def look(self):
         """Compares what the pages show."""
@@ -187,10 +173,10 @@ class Web(Service):
             await asyncio.sleep(1)
             if now() > changed + DEVICE_TIME:
                 self.shown, changed, self.doubts = random.choice(names), now(), {}
-                await self.evaluate("device", f"() => {{ location.hash = '#/device/{self.shown}' }}")
+                await self.browser.evaluate("device", f"() => {{ location.hash = '#/device/{self.shown}' }}")
                 await asyncio.sleep(1 + self.house.lag())
             is_troubled, since = self.lock.locked() and not self.soak.is_resting, self.since
-            state = await self.evaluate("device", SHOWN)
+            state = await self.browser.evaluate("device", SHOWN)
             if is_troubled or self.since != since:
                 self.expect_nothing(state, since)
             elif state["banner"]:
@@ -216,7 +202,7 @@ class Web(Service):
         name, since = self.shown, self.since
         device = self.soak.devices[name]
         before = await self.ask(name)
-        state = await self.evaluate("device", SHOWN)
+        state = await self.browser.evaluate("device", SHOWN)
         after = await self.ask(name)
         if before is None or after is None or self.lock.locked() and not self.soak.is_resting or self.since != since or state["banner"]:
             return
@@ -231,7 +217,7 @@ class Web(Service):
                 if found[0] is not None and what in device.lively:
                     await self.check("device", device, what, found[0], state["at"])
                 continue
-            wanted = [None, first.get("reason")] if value is None else [rounded(value), first.get("unit") or ""]
+            wanted = [None, first.get("reason")] if value is None else [rounded(what, value), first.get("unit") or ""]
             if found == wanted:
                 self.doubts.pop(what, None)
             else:
@@ -254,14 +240,14 @@ class Web(Service):
         at, slack = now() - time.time() + at, 2 + device.lively[what] + 2 * self.house.lag()
         if words := device.judge_at(what, number, at, slack):
             # The browser may be as late as this script, or later.
-            late = await self.evaluate(page, LATE)
+            late = await self.browser.evaluate(page, LATE)
             if words := device.judge_at(what, number, at, slack + max(late["timer"], late["frame"]) + late["reading"]):
                 self.wrong(f"the {page} page shows {device.name}.{what} {text}, which {words}; late: {late}, {(await self.describe(device, what))}")
 
     async def describe(self, device, what):
         """What may explain a wrong value."""
-        row = await self.pages["device"].evaluate(f"() => [document.hidden, location.hash, document.querySelector(`tr[data-reference='{device.name}.{what}']`)"
-                                                  "?.textContent]")
+        row = f"document.querySelector(`tr[data-reference='{device.name}.{what}']`)"
+        row = await self.browser.evaluate("device", f"() => [document.hidden, location.hash, {row}?.textContent]")
         return row, (await self.ask(device.name) or {}).get(what)
 
     async def ask(self, name):
@@ -276,7 +262,7 @@ class Web(Service):
         return next(iter(value.values())) if value else None
 
     async def read_legend(self):
-        legend = await self.evaluate("plot", LEGEND)
+        legend = await self.browser.evaluate("plot", LEGEND)
         if self.lock.locked() and not self.soak.is_resting:
             return
         for reference, text in legend["values"].items():
@@ -291,9 +277,9 @@ class Web(Service):
     async def weigh(self):
         while True:
             await asyncio.sleep(max(5, min(20, self.soak.options.seconds / 60)))
-            for name, session in self.sessions.items():
-                await session.send("HeapProfiler.collectGarbage")
-                usage = await session.send("Runtime.getHeapUsage")
+            for name in self.heaps:
+                await self.browser.send(name, "HeapProfiler.collectGarbage")
+                usage = await self.browser.send(name, "Runtime.getHeapUsage")
                 size = usage["usedSize"] + usage.get("backingStorageSize", 0) + usage.get("embedderHeapUsedSize", 0)
                 self.heaps[name].append((self.soak.elapsed, size))
 
@@ -312,7 +298,7 @@ class Web(Service):
 
     async def finish(self, until):
         self.judge_heap(self.soak.elapsed)
-        state = await self.evaluate("device", SHOWN)
+        state = await self.browser.evaluate("device", SHOWN)
         if left := [name for name, (text, _) in state["rows"].items() if text is not None]:
             self.wrong(f"shows {left[0]} {state['rows'][left[0]][0]} though the daemon has ended")
         await self.close()
