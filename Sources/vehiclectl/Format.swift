@@ -5,6 +5,9 @@ import Protocols
 import Varlink
 
 enum Format {
+  /// The properties that are positions in degrees.
+  static let coordinates: Set<String> = ["latitude", "longitude"]
+
   /// Formats a duration in seconds: `0.2 s`, `45 s`, `3 min`, `5 h`, `12 d`.
   static func duration(_ seconds: Double) -> String {
     switch max(0, seconds) {
@@ -32,12 +35,18 @@ enum Format {
     return "\(number < 0 && rounded > 0 ? "-" : "")\(rounded / scale)\(fraction)"
   }
 
-  /// A number for a view: five significant digits, but at least one decimal place if the number has any.
-  static func rounded(_ number: Double) -> String {
+  /// A number for a view: five significant digits, but at least these decimal places if the number has any.
+  static func rounded(_ number: Double, least: Int = 1) -> String {
     guard abs(number) >= 1e-6, abs(number) < 1e9 else { return Value.text(number) }
-    let places = min(9, max(1, 4 - Int(log10(abs(number)).rounded(.down))))
+    let places = min(9, max(least, 4 - Int(log10(abs(number)).rounded(.down))))
     let scale = (0..<places).reduce(1.0) { scale, _ in scale * 10 }
     return Value.text((number * scale).rounded() / scale)
+  }
+
+  /// A value for a view. Positions have five decimal places, which is a metre.
+  static func view(_ value: Contract.Value, of property: String) -> String {
+    guard case .float(let number) = value else { return text(value) }
+    return rounded(number, least: coordinates.contains(property) ? 5 : 1)
   }
 
   /// A span of time: `45 s`, `42 min`, `1 h 02 min`, `3 d 4 h`.

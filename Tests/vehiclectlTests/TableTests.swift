@@ -73,6 +73,11 @@ import Varlink
     #expect(Format.rounded(number) == text)
   }
 
+  @Test func `positions are shown to a metre`() {
+    #expect(Format.view(.float(63.4307979), of: "latitude") == "63.4308" && Format.view(.float(-10.39512), of: "longitude") == "-10.39512")
+    #expect(Format.view(.float(63.4307979), of: "track") == "63.431" && Format.view(.int(63), of: "latitude") == "63")
+  }
+
   @Test func `list entries may contain commas`() {
     #expect(Format.text(.list(["P0301, pending", "P0420"])) == "P0301, pending; P0420" && Format.text(.list([])).isEmpty)
     #expect(Format.text(.bool(true)) == "on" && Format.text(.string("a,b")) == "a,b")

@@ -36,7 +36,6 @@ enum Redaction {
     "observe",
     "poll", "priority", "profile", "protocol", "reply", "request", "socket", "toy-network", "type", "unit", "value", "vehicle", "weather",
   ]
-  private static let coordinates: Set<String> = ["latitude", "longitude"]
 
   /// Redacts a configuration file. Keeps tables, numbers, booleans and strings of `publicKeys`; everything else, including multi-line
   /// values, is redacted. Comments and empty lines are omitted.
@@ -54,7 +53,7 @@ enum Redaction {
 
   private static func value(_ text: Substring, of key: String, _ names: inout Names) -> String {
     if let match = text.wholeMatch(of: /(true|false|[-+]?[0-9][0-9_.eE+\-]*)[ \t]*(?:#.*)?/) {
-      guard coordinates.contains(key) else { return String(match.output.1) }
+      guard Format.coordinates.contains(key) else { return String(match.output.1) }
       names.add(match.output.1)
     } else if let match = text.wholeMatch(of: /(?:"([^"\\]*)"|'([^']*)')[ \t]*(?:#.*)?/) {
       return "\"\(string(String(match.output.1 ?? match.output.2 ?? ""), of: key, &names))\""

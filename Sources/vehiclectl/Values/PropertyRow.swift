@@ -62,7 +62,7 @@ struct PropertyRow {
     if value != reading.value {
       value = reading.value
       changedAt = measuredAt ?? now
-      text = reading.value.map { if case .float(let number) = $0 { Format.rounded(number) } else { Format.text($0) } } ?? ""
+      text = reading.value.map { Format.view($0, of: reading.property) } ?? ""
     }
     reason = reading.reason
     self.measuredAt = measuredAt

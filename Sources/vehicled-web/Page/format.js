@@ -6,11 +6,11 @@ export function round(number, places = 0) {
   return (Math.sign(number) * Math.round(Math.abs(number) * scale)) / scale + 0;
 }
 
-// A number for a view: five significant digits, but at least one decimal place if the number has any.
-export function rounded(number) {
+// A number for a view: five significant digits, but at least these decimal places if the number has any.
+export function rounded(number, least = 1) {
   const size = Math.abs(number);
   if (!(size >= 1e-6 && size < 1e9)) return String(number + 0);
-  return String(round(number, Math.min(9, Math.max(1, 4 - Math.floor(Math.log10(size))))));
+  return String(round(number, Math.min(9, Math.max(least, 4 - Math.floor(Math.log10(size))))));
 }
 
 // A number with at most one decimal place, and none from 1000 on, for headlines.
