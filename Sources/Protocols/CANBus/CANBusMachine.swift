@@ -168,7 +168,7 @@ struct CANBusMachine: Machine {
     guard port != .socket else { return SocketCAN.decode(bytes) { receive($0, at: now, &effects) } }
     if case .listening = state {
       // Without a list of items, because a bus carries thousands of frames per second.
-      let arrived = Self.receive(bytes, &decoder, &table, &statistics, at: now, &effects)
+      let arrived = Self.receive(bytes, &decoder, &table, &statistics, &acknowledgesListening, at: now, &effects)
       if arrived { (lastArrival, hasFrames) = (now, true) }
       return
     }
@@ -177,17 +177,22 @@ struct CANBusMachine: Machine {
     for item in items { receive(item, at: now, &effects) }
   }
 
-  /// Handles the frames in received bytes, and returns whether there were any. What else an adapter says while listening has no meaning.
+  /// Handles the frames in received bytes, and returns whether there were any. What else an adapter says while listening has no meaning,
+  /// except for a late acknowledgement of the command that opened the channel.
   private static func receive(
     _ bytes: [UInt8], _ decoder: inout SLCANDecoder, _ table: inout CANSignalTable, _ statistics: inout CANBusStatistics,
-    at now: Instant, _ effects: inout Effects
+    _ isAcknowledged: inout Bool, at now: Instant, _ effects: inout Effects
   ) -> Bool {
     var arrived = false
     decoder.receive(bytes) { item in
-      guard case .frame(let frame) = item else { return }
-      arrived = true
-      statistics.count(frame, at: now)
-      if frame.kind == .data { table.receive(frame, at: now, &effects) }
+      switch item {
+      case .frame(let frame):
+        arrived = true
+        statistics.count(frame, at: now)
+        if frame.kind == .data { table.receive(frame, at: now, &effects) }
+      case .accepted: isAcknowledged = true
+      case .queued, .rejected, .status, .identity, .unknown: break
+      }
     }
     return arrived
   }

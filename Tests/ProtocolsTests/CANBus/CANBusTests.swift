@@ -160,6 +160,15 @@ import Testing
     #expect(!rig.sends.contains { $0.bytes == SLCAN.open })
   }
 
+  @Test func `an adapter that acknowledges the command for listening late is not taken for one that ignores it`() throws {
+    var rig = try Self.rig(try Self.traffic([]), faults: [.ignoresListening])
+    rig.run(for: 700 * .millisecond)
+    #expect(rig.status == "listening")
+    rig.give(.received(.main, Array("\r".utf8)))
+    rig.run(for: 4 * .second)
+    #expect(rig.status == "silent" && rig.fault?.contains("command L") == false, "\(rig.status) \(rig.fault ?? "")")
+  }
+
   @Test func `the fault of a failed opening ends when the next one succeeds`() throws {
     let traffic = try Self.traffic([(0, "3E9#102700")])
     var rig = try Self.rig(traffic, faults: [.rejectsListening])

@@ -233,11 +233,11 @@ struct FramesSession: CommandlessDialogue {
       // The next frames can belong to another request.
       conclude(at: now, &effects)
     case .rejected where statusQuery.isOutstanding && !(acknowledges && exchange?.awaitsAcknowledgement ?? false):
-      if statusQuery.replied() { statusReceived([], at: now, &effects) }
+      if statusQuery.replied(isStatus: false) { statusReceived([], at: now, &effects) }
     case .rejected where exchange != nil:
       responseFailures.frameRejected()
       queryStatus(at: now, &effects)
-    case .status(let status): if statusQuery.replied() { statusReceived(status, at: now, &effects) }
+    case .status(let status): if statusQuery.replied(isStatus: true) { statusReceived(status, at: now, &effects) }
     case .queued:
       responseFailures.frameAccepted()
       acknowledges = true

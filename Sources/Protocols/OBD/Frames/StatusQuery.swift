@@ -13,6 +13,8 @@ struct StatusQuery: Sendable {
   private var outstanding = 0
   private var hasReplied = false
   private var misses = 0
+  /// Whether the next status replies to a query whose wait has ended without it.
+  private var expectsLateReply = false
 
   /// Whether a reply can arrive.
   var isOutstanding: Bool { outstanding > 0 }
@@ -25,14 +27,19 @@ struct StatusQuery: Sendable {
     outstanding += 1
   }
 
-  /// Handles a reply, and returns whether it is the awaited one.
-  mutating func replied() -> Bool {
-    (hasReplied, misses, outstanding) = (true, 0, max(outstanding - 1, 0))
+  /// Handles a reply, and returns whether it is the awaited one. `isStatus`: whether it is a status, and not a BEL.
+  mutating func replied(isStatus: Bool) -> Bool {
+    hasReplied = true
+    if isStatus, expectsLateReply {
+      expectsLateReply = false
+      return false
+    }
+    (misses, outstanding) = (0, max(outstanding - 1, 0))
     return deadline != nil && outstanding == 0
   }
 
-  /// Handles the end of the wait without a reply.
-  mutating func expired() { (misses, outstanding) = (misses + 1, 0) }
+  /// Handles the end of the wait without a reply. One reply that is only late is expected; if the next is missing too, it was lost.
+  mutating func expired() { (expectsLateReply, misses, outstanding) = (misses == 0, misses + 1, 0) }
 
   /// Ends the wait. The reply can still arrive.
   mutating func cancel() { deadline = nil }
