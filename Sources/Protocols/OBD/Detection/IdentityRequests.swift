@@ -28,6 +28,12 @@ extension RequestLayout {
     return layouts
   }
 
+  /// The request for BMS data of a car that is known to be electric and was detected as a standard vehicle: a response was lost, or the BMS
+  /// was asleep.
+  static func bmsCheck(_ request: FastRequest) -> RequestLayout {
+    RequestLayout(PollRequest(request.target, request.bytes, period: 5 * .second, for: .bmsCheck), [])
+  }
+
   private static func identity(_ target: Target, _ request: [UInt8], _ property: Property) -> RequestLayout {
     RequestLayout(
       PollRequest(target, request, period: identityPeriod, for: .identity), [DataRow(property) { _ in .absent(.notReported) }])

@@ -1,7 +1,7 @@
 // Protocol and vehicle detection. Protocol candidates are tried in turn, and the result is stored. The configured vehicle type limits the
 // candidates. A candidate that requests the supported PIDs continues with the next 32 PIDs until all are known.
 //
-//   candidate ─ answered ─▶ vehicle (electric, or standard with its ECUs) ─ another VIN, or PIDs no longer answered ─▶ unknown
+//   candidate ─ answered ─▶ vehicle (electric, or standard with its ECUs) ─ another VIN, PIDs no longer answered, or BMS data ─▶ unknown
 //    ▲      │
 //    └──────┘ not answered: the next candidate; after the last one a pause
 
@@ -94,6 +94,8 @@ struct ProtocolDetection: Sendable {
   private var hasRepeatedDetection = false
   /// The stored request, or the request that the vehicle has answered since.
   private var storedRequest: FastRequest?
+  /// The request for BMS data that the vehicle has answered, on this connection or an earlier one; nil if it is not known to be electric.
+  private(set) var bmsRequest: FastRequest?
   /// The stored ECUs of a standard vehicle.
   private var storedECUs: ECUDiscovery?
 
@@ -115,7 +117,7 @@ struct ProtocolDetection: Sendable {
     guard let bytes, let known = FastRequest(rawValue: String(decoding: bytes, as: UTF8.self)),
       let index = candidates.firstIndex(where: { $0.request == known })
     else { return nil }
-    storedRequest = known
+    (storedRequest, bmsRequest) = (known, known)
     return index
   }
 
@@ -198,7 +200,8 @@ struct ProtocolDetection: Sendable {
   mutating func store(_ request: FastRequest, _ effects: inout Effects) {
     if !request.parameters.isEmpty {
       storeECUs(&effects)
-    } else if request.isBMSRecord, storedRequest != request {
+    } else if request.isBMSRecord, bmsRequest != request {
+      bmsRequest = request
       effects.append(.store(key: "request", Array(request.rawValue.utf8)))
     }
     storedRequest = request
@@ -311,7 +314,7 @@ struct ProtocolDetection: Sendable {
     if foreignRecords < Self.maxForeignRecords { return storedRequest == request ? .pause : .retry }
     foreignRecords = 0
     if storedRequest == request {
-      storedRequest = nil
+      (storedRequest, bmsRequest) = (nil, nil)
       effects.append(.store(key: "request", []))
     }
     return .tryOther
@@ -364,9 +367,10 @@ struct ProtocolDetection: Sendable {
     return false
   }
 
-  /// Begins detection again. Returns its first request.
-  mutating func restart(vehicleRequest: FastRequest?) -> FastRequest {
-    let index = if case .standard(let found) = vehicle { self.index(for: found) } else { Int?.none }
+  /// Begins detection again, with this request or else with the candidate that has detected the vehicle. Returns its first request.
+  mutating func restart(with request: FastRequest? = nil, vehicleRequest: FastRequest?) -> FastRequest {
+    let detecting = if case .standard(let found) = vehicle { self.index(for: found) } else { Int?.none }
+    let index = request.flatMap { request in candidates.firstIndex { $0.request == request } } ?? detecting
     vehicle = .unknown
     defer { answered() }
     return begin(index, vehicleRequest: vehicleRequest)

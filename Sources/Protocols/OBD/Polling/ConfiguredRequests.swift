@@ -11,9 +11,11 @@ struct ConfiguredRequests: Sendable {
     add(signalsOn: bus, to: family.map { RequestLayout.records(of: $0) + RequestLayout.identity(of: [], on: .can) } ?? [])
   }
 
-  /// The requests for an SAE J1979 vehicle with these ECUs, and with this profile if it has one.
-  func layouts(of car: StandardCar, _ found: ECUDiscovery, _ profile: VehicleProfile?) -> [RequestLayout] {
-    let identity = RequestLayout.identity(of: found.ecus, on: found.bus)
+  /// The requests for an SAE J1979 vehicle with these ECUs, and with this profile if it has one. `bmsRequest`: the request that it has
+  /// answered as an electric car.
+  func layouts(of car: StandardCar, _ found: ECUDiscovery, _ profile: VehicleProfile?, bmsRequest: FastRequest?) -> [RequestLayout] {
+    var identity = RequestLayout.identity(of: found.ecus, on: found.bus)
+    if let bmsRequest, found.bus == .can { identity.append(.bmsCheck(bmsRequest)) }
     return add(signalsOn: found.bus, to: car.layouts + (profile?.layouts(on: found.bus) ?? []) + identity)
   }
 

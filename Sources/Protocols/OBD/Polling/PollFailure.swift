@@ -95,6 +95,14 @@ extension FastPoll {
   }
 }
 
+extension PollRequest {
+  /// Whether the messages of a reply contain plausible BMS data.
+  func isAnsweredPlausibly(_ reader: ReplyReader) -> Bool {
+    guard case .values(let data, _) = evaluate(reader) else { return false }
+    return reader.payload.withUnsafeBufferPointer { BMSRecord.isPlausible(UnsafeBufferPointer(rebasing: $0[data])) }
+  }
+}
+
 extension BMSRecord {
   /// The minimum length of the data in bytes; a shorter response has no values.
   fileprivate static let minLength = 14

@@ -21,6 +21,8 @@ struct PollRequest: Sendable {
     case values
     /// The supported PIDs, requested again to find ECUs that did not respond during detection.
     case supportCheck
+    /// The BMS data of a car that is known to be electric and was detected as a standard vehicle.
+    case bmsCheck
     /// A string for one property, possibly in several messages.
     case identity
   }
@@ -118,6 +120,7 @@ struct PollRequest: Sendable {
   mutating func shorten(to period: Nanoseconds) { self.period = min(self.period, period) }
 
   var isSupportCheck: Bool { purpose == .supportCheck }
+  var isBMSCheck: Bool { purpose == .bmsCheck }
   var isIdentity: Bool { purpose == .identity }
   var service: UInt8 { request.first ?? 0 }
 

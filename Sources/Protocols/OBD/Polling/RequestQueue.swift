@@ -282,7 +282,7 @@ struct RequestQueue: Sendable {
     let request = requests[index]
     let message = "the vehicle rejected the request (\(NegativeResponse.name(of: code)))"
     switch NegativeResponse.consequence(of: code) {
-    case .tryOther where !request.usesDeviceRate && !request.isReplaced:
+    case .tryOther where !request.usesDeviceRate && !request.isReplaced && !request.isBMSCheck:
       requests[index].recordRejection(message, until: now &+ Self.rejectionLifetime)
       values.withdraw(request, message, &effects)
     case .giveUp:
@@ -329,7 +329,9 @@ struct RequestQueue: Sendable {
 
   /// Requests the identification again, because the vehicle did not respond for some time and may be a different one.
   mutating func identifyAgain() {
-    for index in requests.indices where requests[index].isIdentity || requests[index].isSupportCheck || requests[index].requestsScaling {
+    for index in requests.indices {
+      let request = requests[index]
+      guard request.isIdentity || request.isSupportCheck || request.isBMSCheck || request.requestsScaling else { continue }
       requests[index].resetSupport()
     }
     update()

@@ -42,11 +42,11 @@ struct VehicleDeclaration: Sendable {
   }
 
   func declare(
-    _ car: StandardCar, _ found: ECUDiscovery, _ profile: VehicleProfile?, period: Nanoseconds, _ values: inout ValueTable,
-    _ effects: inout Effects
+    _ car: StandardCar, _ found: ECUDiscovery, _ profile: VehicleProfile?, bmsRequest: FastRequest?, period: Nanoseconds,
+    _ values: inout ValueTable, _ effects: inout Effects
   ) -> ValueTable.PlacedRequests {
-    values.declare(
-      hasBatteryRecord: false, fast: car.fast, requests.layouts(of: car, found, profile), period: period, of: found.ecus, &effects)
+    let layouts = requests.layouts(of: car, found, profile, bmsRequest: bmsRequest)
+    return values.declare(hasBatteryRecord: false, fast: car.fast, layouts, period: period, of: found.ecus, &effects)
   }
 
   /// Publishes the name of the vehicle, and its protocol.

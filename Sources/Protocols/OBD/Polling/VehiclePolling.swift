@@ -344,7 +344,9 @@ struct VehiclePolling: Sendable {
     guard let car = declaration.car(found, profile) else { return false }
     detection.setVehicle(found)
     scheduler.begin(car.request, every: car.fast.request.usesDeviceRate ? nil : car.fast.request.period)
-    scheduler.apply(declaration.declare(car, found, profile, period: scheduler.pace.period, &values, &effects))
+    let placed = declaration.declare(
+      car, found, profile, bmsRequest: detection.bmsRequest, period: scheduler.pace.period, &values, &effects)
+    scheduler.apply(placed)
     declaration.publish(profiles.title(of: found), on: found.bus, &values, &effects)
     return true
   }
@@ -362,10 +364,12 @@ struct VehiclePolling: Sendable {
     return true
   }
 
-  /// Restarts detection, because the adapter is in another vehicle, or new ECUs or PIDs were found.
-  private mutating func repeatDetection(_ note: String, _ effects: inout Effects, _ reaction: inout Reaction) {
+  /// Restarts detection, with this request if it is not nil, because the vehicle is another one, or has other ECUs or PIDs.
+  private mutating func repeatDetection(
+    _ note: String, with request: FastRequest? = nil, _ effects: inout Effects, _ reaction: inout Reaction
+  ) {
     effects.append(.note("\(note): repeating vehicle detection"))
-    scheduler.restartDetection(with: detection.restart(vehicleRequest: scheduler.fast.vehicleRequest))
+    scheduler.restartDetection(with: detection.restart(with: request, vehicleRequest: scheduler.fast.vehicleRequest))
     reaction.note(.vehicleResponded)
   }
 
@@ -380,6 +384,9 @@ struct VehiclePolling: Sendable {
     if parsed == .messages, selectProfile(request, session.reader, at: now, &values, &effects) { return reaction.note(.usableReply) }
     if request.isSupportCheck, parsed == .messages, detection.checkForNewPIDs(session.reader) {
       repeatDetection("new ECUs or PIDs found", &effects, &reaction)
+    }
+    if request.isBMSCheck, parsed == .messages, request.isAnsweredPlausibly(session.reader) {
+      repeatDetection("the electric car responds", with: detection.bmsRequest, &effects, &reaction)
     }
     switch scheduler.requestReplied(index, sent: sent, parsed, session, at: now, &values, &effects) {
     case .missed: break
