@@ -136,7 +136,6 @@ export class Row {
       this.reason = `cannot be expressed in ${this.unit}`;
       return "";
     }
-    // A metre of a position, and not the hundred of five digits.
     return rounded(number, /\.(lat|long)itude$/.test(this.reference) ? 5 : 1);
   }
 
