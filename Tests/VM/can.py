@@ -307,8 +307,8 @@ def cost():
     ecus.wait()
     middle = {name: statistics.median(cost for cost, _ in runs) for name, runs in costs.items()}
     text = ", ".join(f"{name} {middle[name]:.0f} µs at {statistics.median(rate for _, rate in costs[name]):.0f} records/s" for name in links)
-    # A measurement in a shared guest: equal means at most a quarter more.
-    check("a record over SocketCAN costs no more CPU time than over slcan", middle["SocketCAN"] <= 1.25 * middle["slcan"], text)
+    # The mark is equality, which a measurement in a shared guest is too inexact to test.
+    check("a record over SocketCAN costs at most a quarter more CPU time than over slcan", middle["SocketCAN"] <= 1.25 * middle["slcan"], text)
 
 
 def oracle():
