@@ -29,6 +29,8 @@ class Browser:
         return await self.run(self.sessions[page].send(command))
 
     async def close(self):
+        if not self.own_loop.is_running():
+            return
         with suppress(Exception):
             await self.run(self.end())
         self.own_loop.call_soon_threadsafe(self.own_loop.stop)

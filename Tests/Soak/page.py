@@ -247,8 +247,8 @@ class Web(Service):
     async def describe(self, device, what):
         """What may explain a wrong value."""
         row = f"document.querySelector(`tr[data-reference='{device.name}.{what}']`)"
-        row = await self.browser.evaluate("device", f"() => [document.hidden, location.hash, {row}?.textContent]")
-        return row, (await self.ask(device.name) or {}).get(what)
+        seen = await self.browser.evaluate("device", f"() => [document.hidden, location.hash, {row}?.textContent]")
+        return seen, (await self.ask(device.name) or {}).get(what)
 
     async def ask(self, name):
         with suppress(Exception):
