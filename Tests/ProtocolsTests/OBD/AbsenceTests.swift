@@ -8,17 +8,7 @@ import Testing
 
 @Suite struct AbsenceTests {
   @Test func `a property whose ECU does not respond is absent with the reason while others are live`() throws {
-    struct UnresponsiveECUCar: Car {
-      var car = ElectricCar(.eGMP)
-      var bus: DiagnosticBus { car.bus }
-      var padding: UInt8? { car.padding }
-      var ignition: Ignition { car.ignition }
-      func supplyMillivolts(at now: Instant) -> Int { car.supplyMillivolts(at: now) }
-      mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
-        address == 0x7E5 || request == [0x09, 0x02] ? [] : car.replies(to: request, at: address, now)
-      }
-    }
-    var rig = try VehicleRig(UnresponsiveECUCar())
+    var rig = try VehicleRig(SilencedCar { request, address, _ in address == 0x7E5 || request == [0x09, 0x02] })
     rig.run(for: 70 * .second)
     #expect(rig.status == "polling" && rig.number("rpm") != nil)
     #expect(rig.absence("dc-dc-voltage") == "7E5 does not respond to 22E011" && rig.absence("vin") == "no ECU responds to 0902")

@@ -5,25 +5,15 @@ import Testing
 @testable import Peers
 @testable import Protocols
 
-/// An electric car whose BMS responds from some time on.
-struct LateBMSCar: Car {
-  let time: Instant
-  var car = ElectricCar(.eGMP)
-  var bus: DiagnosticBus { car.bus }
-  var padding: UInt8? { car.padding }
-  var ignition: Ignition { car.ignition }
-  func supplyMillivolts(at now: Instant) -> Int { car.supplyMillivolts(at: now) }
-  mutating func replies(to request: [UInt8], at address: UInt32, _ now: Instant) -> [Reply] {
-    address == 0x7E4 && now < time ? [] : car.replies(to: request, at: address, now)
-  }
-}
-
 @Suite struct BMSCheckTests {
   private static let known = ["request": Array("220101".utf8)]
   private static let electric = "electric Hyundai or Kia (e-gmp)"
 
+  /// A car whose BMS responds from this time on.
+  private static func car(respondingFrom time: Instant) -> SilencedCar { SilencedCar { _, address, now in address == 0x7E4 && now < time } }
+
   @Test func `a car that is known to be electric is recognised when its BMS responds`() throws {
-    var rig = try VehicleRig(LateBMSCar(time: 60 * .second), disk: Self.known)
+    var rig = try VehicleRig(Self.car(respondingFrom: 60 * .second), disk: Self.known)
     rig.run(for: 50 * .second)
     #expect(rig.status == "polling" && rig.text("vehicle") == "standard OBD-II (7E8)", "\(rig.status) \(rig.text("vehicle") ?? "")")
     rig.run(for: 100 * .second)
@@ -32,7 +22,7 @@ struct LateBMSCar: Car {
   }
 
   @Test func `a car that is known to be electric is recognised over frames`() throws {
-    var rig = try FramesRig(LateBMSCar(time: 60 * .second), disk: Self.known)
+    var rig = try FramesRig(Self.car(respondingFrom: 60 * .second), disk: Self.known)
     rig.run(for: 50 * .second)
     #expect(rig.status == "polling" && rig.text("vehicle") == "standard OBD-II (7E8)", "\(rig.status) \(rig.text("vehicle") ?? "")")
     rig.run(for: 100 * .second)
@@ -40,11 +30,11 @@ struct LateBMSCar: Car {
   }
 
   @Test func `one lost response after a reconnection does not make it a standard vehicle for long`() throws {
-    var rig = try FramesRig(LateBMSCar(time: 0))
+    var rig = try FramesRig(Self.car(respondingFrom: 0))
     rig.run(for: 20 * .second)
     #expect(rig.text("vehicle") == Self.electric)
     rig.disconnect()
-    rig.surroundings = SLCANLink(SLCANAdapter(car: LateBMSCar(time: rig.now + .second), isInstant: false, faults: []))
+    rig.surroundings = SLCANLink(SLCANAdapter(car: Self.car(respondingFrom: rig.now + .second), isInstant: false, faults: []))
     rig.connect()
     rig.run(for: 30 * .second)
     #expect(rig.text("vehicle") == Self.electric && rig.number("state-of-charge-display") != nil, "\(rig.statuses) \(rig.notes)")
