@@ -13,6 +13,7 @@ public struct WatchIntake {
   private static let repeatInterval: Int64 = 1_000_000
   /// The reason of a value that was not confirmed within its lifetime, as the daemon gives it.
   private static let stale = Reading.Content.absent("stale")
+  private static let deviceRemoved = Reading.Content.absent("device reconfigured or removed")
 
   private struct Latest {
     var time: Int64
@@ -29,6 +30,8 @@ public struct WatchIntake {
   /// How much later than its latest observation a value may have been confirmed without a report, in µs.
   private let confirmationDelay: Int64
   private var devices: [String: KnownDevice] = [:]
+  /// The devices that the latest reply has removed. They are forgotten with the next one, because their last observations need their kind.
+  private var removedDevices: [String] = []
   /// The lifetimes of properties in µs, by device. Those of a known schema without a lifetime are absent.
   private var lifetimes: [String: [String: Int64]] = [:]
   /// When the latest reply was read, in µs of the boot.
@@ -53,7 +56,7 @@ public struct WatchIntake {
     lifetimes[schema.device] = Dictionary(known) { first, _ in first }
   }
 
-  /// The kind of a device, or nil if the daemon has no device with this name.
+  /// The kind of a device, or nil if the daemon had no device with this name before the latest reply and has none now.
   public func kind(of device: String) -> String? { devices[device]?.kind }
 
   /// The latest observations of a device, as if they had been made at `time` (µs of the boot).
@@ -64,7 +67,7 @@ public struct WatchIntake {
   }
 
   /// Discards all state: after a disconnection, every value is new.
-  public mutating func restart() { (devices, lifetimes) = ([:], [:]) }
+  public mutating func restart() { (devices, lifetimes, removedDevices) = ([:], [:], []) }
 
   /// Ends the values whose lifetime had passed without a confirmation when the latest reply was read. No further reply is expected.
   public mutating func endUnconfirmed() -> [Observation] {
@@ -81,7 +84,8 @@ public struct WatchIntake {
   /// device in the order of the reply.
   public mutating func read(_ result: Contract.Watch.Result, at clock: ClockReading) -> (observations: [Observation], removed: [String]) {
     var (ends, observations): ([Observation], [Observation]) = ([], [])
-    var removed: [String] = []
+    for device in removedDevices { devices[device] = nil }
+    removedDevices = []
     lastRead = clock.boot
     let isSteady = wallClock.map { (clock.offset &- $0.offset).magnitude <= Self.tolerance } ?? false
     wallClock = (isSteady ? wallClock?.steadySince ?? clock.boot : clock.boot, clock.offset)
@@ -89,10 +93,21 @@ public struct WatchIntake {
     for device in result.snapshot ?? [] { add(device, at: clock, to: &ends, &observations) }
     for reading in result.changes ?? [] { observe(reading, at: clock, to: &ends, &observations) }
     for event in result.events ?? [] where event.name == Contract.Event.removed {
-      lifetimes[event.device] = nil
-      if devices.removeValue(forKey: event.device) != nil { removed.append(event.device) }
+      remove(event.device, at: time(wall: event.time, otherwise: clock.boot, clock), to: &observations)
     }
-    return (ends + observations, removed)
+    return (ends + observations, removedDevices)
+  }
+
+  /// Ends all values of a device that was removed at this time (µs of the boot), those that were not confirmed until then with their lifetime.
+  private mutating func remove(_ device: String, at time: Int64, to observations: inout [Observation]) {
+    guard let known = devices[device], !removedDevices.contains(device) else { return }
+    for (property, latest) in known.properties.sorted(by: { $0.key < $1.key }) {
+      guard case .value = latest.content else { continue }
+      let end = Latest(time: max(time, latest.time + 1), content: Self.deviceRemoved, unit: latest.unit)
+      append(self.end(of: latest, property, device, at: time) ?? end, property, device, to: &observations)
+    }
+    lifetimes[device] = nil
+    removedDevices.append(device)
   }
 
   private mutating func add(
@@ -149,10 +164,14 @@ public struct WatchIntake {
     guard reading.value != nil else { return clock.boot }
     let age = (reading.age ?? 0) * 1e6
     let byAge = clock.boot - (abs(age) < 1e15 ? Int64(age) : 0)
-    guard let wall = reading.time else { return byAge }
+    return reading.time.map { time(wall: $0, otherwise: byAge, clock) } ?? byAge
+  }
+
+  /// A wall-clock time in µs on the boot clock, or `other` if the clock may have been set since.
+  private func time(wall: Int, otherwise other: Int64, _ clock: ClockReading) -> Int64 {
     let (byWall, overflows) = Int64(wall).subtractingReportingOverflow(clock.offset)
-    if !overflows, (byWall &- byAge).magnitude <= Self.tolerance { return byWall }
+    if !overflows, (byWall &- other).magnitude <= Self.tolerance { return byWall }
     let isSinceSteady = !overflows && byWall <= clock.boot && byWall >= wallClock?.steadySince ?? .max
-    return isSinceSteady ? byWall : byAge
+    return isSinceSteady ? byWall : other
   }
 }

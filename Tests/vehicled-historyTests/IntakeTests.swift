@@ -164,8 +164,37 @@ import Varlink
     #expect(next.map(\.content) == [.value(.string("parked")), .absent("no longer declared")])
     #expect(intake.read(Self.snapshot([], state: "parked"), at: Self.clock(20.5)).observations.isEmpty, "the same state")
     let event = Contract.Event(device: "ev", name: Contract.Event.removed, text: "", time: 0)
-    #expect(intake.read(Contract.Watch.Result(sequence: 2, events: [event]), at: Self.clock(21)).removed == ["ev"])
+    #expect(intake.read(Contract.Watch.Result(sequence: 2, events: [event, event]), at: Self.clock(21)).removed == ["ev"])
+    #expect(intake.kind(of: "ev") == "obd", "its last observations are recorded now")
+    #expect(intake.read(Contract.Watch.Result(sequence: 3, events: [event]), at: Self.clock(22)).removed == [])
     #expect(intake.kind(of: "ev") == nil)
+  }
+
+  @Test func `values end when their device is removed, or with their lifetime before that`() {
+    var intake = WatchIntake()
+    let snapshot = Self.snapshot([
+      Self.reading("odometer", .int(9), at: 10), Self.reading("rpm", nil, reason: "stale"), Self.reading("soc", .int(1), at: 10),
+      Self.reading("speed", .int(5), at: 10),
+    ])
+    _ = intake.read(snapshot, at: Self.clock(10))
+    _ = intake.read(Contract.Watch.Result(sequence: 1, schemas: [Self.schema(2, "soc", "speed")]), at: Self.clock(10.5))
+    _ = intake.read(Self.changes(Self.reading("soc", .int(2), at: 15)), at: Self.clock(15))
+    // The reader was stopped from 15 s on, and the device was removed at 16 s.
+    let event = Contract.Event(device: "ev", name: Contract.Event.removed, text: "", time: 16_000_000 + Int(Self.offset))
+    let (observations, removed) = intake.read(Contract.Watch.Result(sequence: 2, events: [event]), at: Self.clock(35))
+    let reason = Reading.Content.absent("device reconfigured or removed")
+    #expect(
+      observations == [
+        Self.sample("odometer", reason, at: 16), Self.sample("soc", reason, at: 16), Self.sample("speed", .absent("stale"), at: 12),
+        Observation(device: "ev", property: "state", unit: nil, time: 16_000_000, content: reason),
+      ])
+    #expect(removed == ["ev"] && intake.kind(of: "ev") == "obd")
+    // It is back with another kind, and nothing of the old device is left.
+    let readings = [Self.reading("speed", .int(7), at: 35)]
+    let device = Contract.Device(name: "ev", kind: "can", state: "listening", readings: readings)
+    let new = Contract.Watch.Result(sequence: 3, snapshot: [device])
+    #expect(intake.read(new, at: Self.clock(36)).observations.map(\.property) == ["state", "speed"])
+    #expect(intake.kind(of: "ev") == "can")
   }
 
   @Test func `vehicles are selected, others only when they are named`() {
