@@ -61,8 +61,10 @@ struct CANBusMachine: Machine {
   init(_ signals: [CANSignal], _ port: Port, bitRate: Int?) {
     (self.port, self.bitRate) = (port, bitRate)
     let own = CANBusProperty.table
-    schema = Schema(properties: own + signals.map(\.property))
     table = CANSignalTable(signals, firstProperty: own.count)
+    var properties = own + signals.map(\.property)
+    table.declareLifetimes(&properties)
+    schema = Schema(properties: properties)
     statistics = CANBusStatistics(bitRate: bitRate)
   }
 

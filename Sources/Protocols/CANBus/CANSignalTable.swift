@@ -67,6 +67,15 @@ struct CANSignalTable: Sendable {
     }
   }
 
+  /// Declares how long a published value is valid without another one: the lifetime of the message, and the interval in which an unchanged
+  /// value is not published again.
+  func declareLifetimes(_ properties: inout [Property]) {
+    for group in groups {
+      guard let lifetime = group.lifetime else { continue }
+      for entry in entries[group.entries] { properties[entry.property].lifetime = .fresh(lifetime + Self.republishInterval) }
+    }
+  }
+
   /// Withdraws all values that are not kept, because frames can be received only from now on.
   mutating func reset(_ effects: inout Effects) {
     nextExpiry = nil

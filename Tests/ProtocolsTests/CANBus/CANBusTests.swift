@@ -72,6 +72,14 @@ import Testing
     #expect(rig.status == "car-asleep" && rig.fault == nil)
   }
 
+  @Test func `the declared lifetimes allow for the second in which an unchanged value is not published again`() throws {
+    let machine = CANBusMachine(try Self.signals(Self.sections), .socket, bitRate: nil)
+    let lifetimes = Dictionary(uniqueKeysWithValues: machine.schema.properties.map { ($0.name, $0.lifetime) })
+    #expect(lifetimes["speed"] == .fresh(1300 * .millisecond) && lifetimes["event"] == .fresh(4 * .second))
+    #expect(lifetimes["left"] == .fresh(2200 * .millisecond) && lifetimes["wheel"] == .fresh(1600 * .millisecond), "of two variants")
+    #expect(lifetimes["odometer"] == .retained && lifetimes["adapter"] == .whileUp)
+  }
+
   @Test func `a multiplexer selects the signals of a frame`() throws {
     var rig = try Self.rig(try Self.traffic([(0, "4A0#000A"), (100, "4A0#010B"), (200, "4A0#030C"), (300, "4A0#020D"), (400, "4A0#01")]))
     rig.run(for: 150 * .millisecond)
