@@ -67,9 +67,9 @@ protocols: export VEHICLED_PROTOCOLS_ONLY = 1
 protocols: ## build only the protocols and run the tests that match FILTER=REGEX
 	swift test --scratch-path .build/protocols $(if $(FILTER),--filter '$(FILTER)')
 
-# The release build uses one processor nearly all the time, so the fuzzers are built beside it.
+# The release build uses one processor much of the time, so the fuzzers are built beside it.
 test: setup lint ## run the same checks as CI
-	@mkdir -p .build; nice $(MAKE) -s fuzzers >.build/fuzzers.log 2>&1 & fuzzers=$$!; $(MAKE) build check-install || { kill $$fuzzers; exit 1; }; \
+	@mkdir -p .build; nice $(MAKE) -s fuzzers $(fuzz_short) >.build/fuzzers.log 2>&1 & fuzzers=$$!; $(MAKE) build check-install || { kill $$fuzzers; exit 1; }; \
 	  wait $$fuzzers || { cat .build/fuzzers.log; exit 1; }
 	@rm -f .build/test-failed
 	@{ SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PROGRAMS=$(linked)/bin VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python swift test 2>&1 || echo failed >.build/test-failed; } \
@@ -145,22 +145,26 @@ $(tables) $(can_tables) &: Sources/VehicleTables/generate.py $(vehicles) $(can_v
 	python3 $< $(@D) $(vehicles) $(can_vehicles)
 
 fuzzers: $(tables) $(can_tables)
-	@printf '%s\n' $(fuzzers:%=.build/fuzz/%) | xargs -P 2 -n 1 $(MAKE) -s
+	@printf '%s\n' $(fuzzers:%=$(fuzz_dir)/%) | xargs -P 2 -n 1 $(MAKE) -s
 
+fuzz_dir = .build/fuzz
+fuzz_optimisation = -O
 fuzz: setup build fuzzers ## build and run the fuzzers, two at a time, FUZZ_SECONDS=600 each
-	@python3 Tests/Fuzz/seeds.py .build/fuzz/corpus
-	@cd .build/fuzz && printf '%s\n' $(fuzzers) | ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no xargs -P 2 -I @ sh -c ' \
+	@python3 Tests/Fuzz/seeds.py $(fuzz_dir)/corpus
+	@cd $(fuzz_dir) && printf '%s\n' $(fuzzers) | ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no xargs -P 2 -I @ sh -c ' \
 	  nice ./@ -max_total_time=$(FUZZ_SECONDS) -max_len=2000 -timeout=10 -dict=corpus/words -artifact_prefix=@- -print_final_stats=1 \
 	  corpus/@ >@.log 2>&1 && echo "fuzz: @: $$(tail -n 12 @.log | grep -m 1 ^Done)" || { tail -n 40 @.log >&2; exit 1; }'
 	@VEHICLED_PROGRAMS=$(linked)/bin python3 Tests/Fuzz/web_requests.py $(FUZZ_SECONDS)
 
-fuzz-short: FUZZ_SECONDS = 10
-fuzz-short: fuzz ## run the fuzzers for ten seconds each, as part of make test
+# To optimise these would take longer than to run them. Without optimisation, assertions are checked.
+fuzz_short = fuzz_dir=.build/fuzz-short fuzz_optimisation=-Onone FUZZ_SECONDS=10
+fuzz-short: ## build the fuzzers without optimisation and run them for ten seconds each, as part of make test
+	@$(MAKE) -s fuzz $(fuzz_short)
 
 # The compiler writes its module to the current directory, so each fuzzer has its own. A fuzzer is one module, so that its files are
 # optimised together.
 fuzz_warnings = -warnings-as-errors
-fuzz_swift = mkdir -p $@.module && cd $@.module && swiftc -parse-as-library -swift-version 6 $(fuzz_warnings) -module-name Protocols -package-name vehicled -O -wmo -g \
+fuzz_swift = mkdir -p $@.module && cd $@.module && swiftc -parse-as-library -swift-version 6 $(fuzz_warnings) -module-name Protocols -package-name vehicled $(fuzz_optimisation) -wmo -g \
   -sanitize=fuzzer,address -use-ld=lld
 
 fuzz_session = Tests/Fuzz/FuzzSession.swift Tests/Fuzz/Invariants.swift
@@ -169,39 +173,39 @@ fuzz_session = Tests/Fuzz/FuzzSession.swift Tests/Fuzz/Invariants.swift
 common = $(wildcard Sources/Protocols/*.swift Sources/Protocols/CAN/*.swift)
 obd = $(common) $(wildcard Sources/Protocols/OBD/*.swift Sources/Protocols/OBD/*/*.swift) $(tables)
 
-.build/fuzz/dialogue: Tests/Fuzz/Dialogue.swift $(fuzz_session) $(obd)
+$(fuzz_dir)/dialogue: Tests/Fuzz/Dialogue.swift $(fuzz_session) $(obd)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
-.build/fuzz/replies: Tests/Fuzz/Replies.swift Tests/Fuzz/Invariants.swift $(obd)
+$(fuzz_dir)/replies: Tests/Fuzz/Replies.swift Tests/Fuzz/Invariants.swift $(obd)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 # Files of other targets import Protocols, of which they are part here.
-.build/fuzz/answers .build/fuzz/varlink .build/fuzz/blocks: fuzz_warnings = -suppress-warnings
+$(fuzz_dir)/answers $(fuzz_dir)/varlink $(fuzz_dir)/blocks: fuzz_warnings = -suppress-warnings
 
 longboard = $(common) $(wildcard Sources/Protocols/Longboard/*.swift Sources/Protocols/Longboard/*/*.swift)
 
-.build/fuzz/elcomm: Tests/Fuzz/ELComm.swift $(fuzz_session) $(longboard)
+$(fuzz_dir)/elcomm: Tests/Fuzz/ELComm.swift $(fuzz_session) $(longboard)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
-.build/fuzz/vesc: Tests/Fuzz/VESC.swift $(fuzz_session) $(longboard)
+$(fuzz_dir)/vesc: Tests/Fuzz/VESC.swift $(fuzz_session) $(longboard)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
-.build/fuzz/car: Tests/Fuzz/Car.swift $(fuzz_session) $(common) $(wildcard Sources/Protocols/Car/*.swift Sources/Protocols/Car/*/*.swift)
+$(fuzz_dir)/car: Tests/Fuzz/Car.swift $(fuzz_session) $(common) $(wildcard Sources/Protocols/Car/*.swift Sources/Protocols/Car/*/*.swift)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
-.build/fuzz/answers: Tests/Fuzz/Answers.swift Tests/Fuzz/Invariants.swift \
+$(fuzz_dir)/answers: Tests/Fuzz/Answers.swift Tests/Fuzz/Invariants.swift \
   $(wildcard $(addprefix Sources/Protocols/,*.swift $(addsuffix /*.swift,JSON Weather Toy Health HeartRate Position CAN CANBus OBD OBD/*)) Sources/SignalImport/*.swift Sources/SignalImport/*/*.swift) $(tables) $(can_tables)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
 # Without Interface.swift, which needs a resource that only SwiftPM embeds.
-.build/fuzz/varlink: Tests/Fuzz/Varlink.swift Tests/Fuzz/Invariants.swift \
+$(fuzz_dir)/varlink: Tests/Fuzz/Varlink.swift Tests/Fuzz/Invariants.swift \
   $(filter-out %/Interface.swift,$(common) $(wildcard Sources/Protocols/JSON/*.swift Sources/Varlink/*.swift))
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
-.build/fuzz/can: Tests/Fuzz/CAN.swift Tests/Fuzz/Invariants.swift $(common)
+$(fuzz_dir)/can: Tests/Fuzz/CAN.swift Tests/Fuzz/Invariants.swift $(common)
 	$(fuzz_swift) $(abspath $^) -o ../$(@F)
 
-.build/fuzz/blocks: Tests/Fuzz/Blocks.swift Tests/Fuzz/Invariants.swift $(wildcard Sources/SampleBlocks/*.swift) $(common)
+$(fuzz_dir)/blocks: Tests/Fuzz/Blocks.swift Tests/Fuzz/Invariants.swift $(wildcard Sources/SampleBlocks/*.swift) $(common)
 	$(fuzz_swift) -I $(abspath Sources/CDeflate) $(abspath $^) -ldeflate -o ../$(@F)
 
 # Compares the messages of several frames with those of the kernel, in the guest of test-can.
@@ -209,7 +213,7 @@ longboard = $(common) $(wildcard Sources/Protocols/Longboard/*.swift Sources/Pro
 	mkdir -p $@.module && cd $@.module && swiftc -parse-as-library -swift-version 6 -warnings-as-errors -module-name ISOTPOracle -package-name vehicled -O -wmo \
 	  -static-stdlib -use-ld=lld $(abspath $^) -o ../$(@F)
 
-.build/fuzz/toml: Tests/Fuzz/TOML.cpp Sources/CToml/ctoml.cpp Sources/CToml/include/CToml.h
+$(fuzz_dir)/toml: Tests/Fuzz/TOML.cpp Sources/CToml/ctoml.cpp Sources/CToml/include/CToml.h
 	@mkdir -p $(@D)
 	clang++ -std=c++17 -O1 -g -fuse-ld=lld -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -ISources/CToml/include \
 	  Tests/Fuzz/TOML.cpp Sources/CToml/ctoml.cpp -o $@
