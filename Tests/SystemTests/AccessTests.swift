@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 import Varlink
 
-extension EndToEnd {
+extension EndToEndServices {
   @Suite("Access", .enabled(if: geteuid() == 0, "only root can run clients as other users")) struct AccessTests {
     /// A mock polkitd that answers each query as the test sets, and records the queries.
     private final class Authority: Sendable {

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension EndToEnd {
+extension EndToEndServices {
   @Suite("MQTT") struct MQTTTests {
     /// The arguments with which Python runs a program without blocked signals. The threads of the tests block some, which programs inherit;
     /// those of mosquitto need SIGALRM and SIGTERM.

@@ -207,6 +207,10 @@ struct Outcome {
 /// The tests that start the real programs, one after the other, because they would compete for the CPUs.
 @Suite("The whole rig", .serialized) enum EndToEnd {}
 
+/// Those that wait for programs rather than for devices. They run beside the others, one after the other as well, which takes less time on
+/// two processors.
+@Suite("The services", .serialized) enum EndToEndServices {}
+
 final class Rig {
   let directory: String
   var socket: String { "\(directory)/socket" }

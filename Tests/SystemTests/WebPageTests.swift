@@ -4,7 +4,7 @@
 import Foundation
 import Testing
 
-extension EndToEnd {
+extension EndToEndServices {
   @Suite("Web page") struct WebPageTests {
     @Test(arguments: ["test_page.py", "test_cockpit.py"])
     func `the page passes its tests in a browser`(_ file: String) throws {
