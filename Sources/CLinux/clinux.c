@@ -243,6 +243,22 @@ int clinux_can_filter(int fd, const uint32_t *filters, size_t count) {
   return setsockopt(fd, SOL_CAN_RAW, CAN_RAW_FILTER, filters, count * sizeof(struct can_filter)) < 0 ? -errno : 0;
 }
 
+int clinux_can_receive(int fd, void *frames, size_t count) {
+  struct mmsghdr messages[64] = {0};
+  struct iovec parts[64];
+  if (count > 64) count = 64;
+  for (size_t index = 0; index < count; index++) {
+    parts[index] = (struct iovec){(struct can_frame *)frames + index, sizeof(struct can_frame)};
+    messages[index].msg_hdr = (struct msghdr){.msg_iov = &parts[index], .msg_iovlen = 1};
+  }
+  int received = recvmmsg(fd, messages, (unsigned)count, MSG_DONTWAIT, NULL);
+  if (received < 0) return -errno;
+  // Only whole frames: at its end, a socket of another kind has an empty message.
+  int whole = 0;
+  while (whole < received && messages[whole].msg_len == sizeof(struct can_frame)) whole++;
+  return whole;
+}
+
 int64_t clinux_can_received(int fd) {
   struct timespec time = {0};
   if (ioctl(fd, SIOCGSTAMPNS, &time) < 0) return -errno;

@@ -39,6 +39,26 @@ import Testing
     return (link, owner, ends[1])
   }
 
+  /// The same over UDP, whose sockets record when each datagram arrived.
+  private func timedPair() async throws -> (link: CANLink, owner: Owner, other: CInt) {
+    let ends = (0..<2).map { _ in socket(AF_INET, CInt(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(ends[0], $0, length) | getsockname(ends[0], $0, &length) | connect(ends[1], $0, length)
+      }
+    }
+    try #require(result == 0)
+    _ = clinux_can_received(ends[0])
+    let owner = Owner()
+    let link = CANLink(interface: "can0", descriptor: ends[0], owner: owner)
+    #expect(await until { owner.isUp })
+    return (link, owner, ends[1])
+  }
+
   private let request = SocketCAN.bytes(of: CANFrame(CANIdentifier(number: 0x7E4, is29Bit: false), [3, 0x22, 1, 1]))
 
   private func error(_ classes: UInt32, _ flags: UInt8 = 0) -> [UInt8] {
@@ -75,6 +95,23 @@ import Testing
     write(SocketCAN.bytes(of: frames[1]), to: other)
     #expect(await until { owner.end != nil })
     #expect(owner.frames == frames + [frames[0]])
+    link.close()
+  }
+
+  @Test func `frames that are read late have the times at which they arrived`() async throws {
+    let (link, owner, other) = try await timedPair()
+    defer { close(other) }
+    let frames = (0..<6).map { CANFrame(CANIdentifier(number: 0x7EC, is29Bit: false), [0x20 | $0, 1, 2, 3]) }
+    var sent: [Instant] = []
+    for frame in frames {
+      // This blocks the loop. The first two frames, and the last two, arrive together.
+      if ![1, 5].contains(sent.count) { usleep(10_000) }
+      sent.append(Clock.monotonic())
+      write(SocketCAN.bytes(of: frame), to: other)
+    }
+    #expect(await until { owner.frames.count == 6 })
+    #expect(owner.frames == frames && owner.times.count == 4, "\(owner.times.count)")
+    for (time, frame) in zip(owner.times, [1, 2, 3, 5]) { #expect(abs(time - sent[frame]) < 5 * .millisecond) }
     link.close()
   }
 

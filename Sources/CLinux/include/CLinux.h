@@ -63,6 +63,8 @@ int clinux_can_open(const char *interface);
 // Makes a CAN socket receive only data frames that match one of count filters: pairs of an identifier and a mask, with the kernel's flags.
 // 0, or -errno.
 int clinux_can_filter(int fd, const uint32_t *filters, size_t count);
+// Reads at most count frames (struct can_frame; at most 64) that are waiting. Returns their number, or -errno (-EAGAIN: none).
+int clinux_can_receive(int fd, void *frames, size_t count);
 // The time of CLOCK_REALTIME in ns at which the kernel received the frame that was read last, or -errno.
 int64_t clinux_can_received(int fd);
 // The number of frames that the kernel has dropped because the socket's buffer was full, or -errno. SO_RXQ_OVFL reports the same counter.

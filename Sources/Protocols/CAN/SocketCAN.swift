@@ -27,10 +27,17 @@ package enum SocketCAN {
     [filter.identifier.number | (filter.identifier.is29Bit ? extended : 0), filter.mask | extended | remote]
   }
 
+  /// Whether the frame at this position is an error frame.
+  @inline(__always) package static func isError(_ bytes: [UInt8], at position: Int) -> Bool { word(bytes, at: position) & error != 0 }
+
+  @inline(__always) private static func word(_ bytes: [UInt8], at position: Int) -> UInt32 {
+    bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: position, as: UInt32.self) }
+  }
+
   /// Passes on the frames in received bytes, which hold whole frames.
   package static func decode(_ bytes: [UInt8], _ handle: (CANFrame) -> Void) {
     for start in stride(from: 0, through: bytes.count - frameLength, by: frameLength) {
-      let word = bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: start, as: UInt32.self) }
+      let word = word(bytes, at: start)
       let count = Int(bytes[start + 4])
       guard count <= CANFrame.maxCount else { continue }
       if word & error != 0 {

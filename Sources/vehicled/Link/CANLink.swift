@@ -145,42 +145,63 @@ import ServiceRuntime
   func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard let socket else { return }
     let now = Clock.monotonic()
-    var batch: (bytes: [UInt8], first: Instant, last: Instant) = ([], 0, 0)
-    func deliver() {
-      if !batch.bytes.isEmpty { owner?.linkReceived(batch.bytes, at: batch.last) }
-      batch.bytes = []
-    }
-    var frame = Array(unwrapInboundIn(data).readableBytesView)
-    var count = 0
-    var hasFrames = false
-    while let socket {
-      // The frames behind a recent one are recent, too.
-      let isRecent = !batch.bytes.isEmpty && now - batch.first <= Self.maxBatchTime
-      let time = isRecent ? batch.last : Clock.monotonic(ofWall: clinux_can_received(socket), at: now)
-      var isError = false
-      SocketCAN.decode(frame) { isError = $0.kind == .error }
-      if isError || time - batch.first > Self.maxBatchTime { deliver() }
-      // The owner may have closed the link.
-      guard self.socket != nil else { return }
-      if isError, !update(frame, at: now) { return }
-      hasFrames = hasFrames || !isError
-      if batch.bytes.isEmpty { batch.first = time }
-      batch.bytes += frame
-      batch.last = time
+    var frames = Array(unwrapInboundIn(data).readableBytesView)
+    var first = received(socket, at: now)
+    var last = first
+    var count = 1
+    // The frames behind a recent one are recent, too: only after a delay of the daemon is the time of each one read.
+    while !isRecent(last, at: now), count < Self.maxBatch {
+      let earlier = frames.count
+      guard readFrames(1, socket, into: &frames) == 1 else { break }
       count += 1
-      if count == Self.maxBatch || !readFrame(socket, &frame) { break }
+      let time = received(socket, at: now)
+      if time - first > Self.maxBatchTime || isRecent(time, at: now) {
+        guard deliver(Array(frames[..<earlier]), at: last, now) else { return }
+        frames.removeFirst(earlier)
+        first = time
+      }
+      last = time
     }
-    deliver()
-    if hasFrames { countDrops(at: now) }
+    if isRecent(last, at: now) { _ = readFrames(Self.maxBatch - count, socket, into: &frames) }
+    guard deliver(frames, at: last, now) else { return }
     if failure != nil { context.close(promise: nil) }
   }
 
-  /// Reads the next frame; returns false if there is none. The channel does not see an error that this read has consumed.
-  private func readFrame(_ socket: CInt, _ frame: inout [UInt8]) -> Bool {
-    let length = frame.withUnsafeMutableBytes { Glibc.read(socket, $0.baseAddress, $0.count) }
-    if length < 0, errno != EAGAIN, errno != EINTR { failure = errno }
-    return length == SocketCAN.frameLength
+  private func isRecent(_ time: Instant, at now: Instant) -> Bool { now - time <= Self.maxBatchTime }
+
+  /// When the kernel received the frame that was read last.
+  private func received(_ socket: CInt, at now: Instant) -> Instant { Clock.monotonic(ofWall: clinux_can_received(socket), at: now) }
+
+  /// Appends at most `count` of the waiting frames, and returns how many. The channel does not see an error that this read has consumed.
+  private func readFrames(_ count: Int, _ socket: CInt, into frames: inout [UInt8]) -> Int {
+    let result = withUnsafeTemporaryAllocation(byteCount: count * SocketCAN.frameLength, alignment: 8) { buffer in
+      let result = clinux_can_receive(socket, buffer.baseAddress, count)
+      if result > 0 { frames += buffer.prefix(Int(result) * SocketCAN.frameLength) }
+      return Int(result)
+    }
+    if result < 0, result != -Int(EAGAIN), result != -Int(EINTR) { failure = CInt(-result) }
+    return max(result, 0)
+  }
+
+  /// Passes frames on. Error frames are also states of the link. Returns false if the link has been closed.
+  private func deliver(_ frames: [UInt8], at time: Instant, _ now: Instant) -> Bool {
+    var start = 0
+    func deliver(to end: Int) {
+      if end > start { owner?.linkReceived(start == 0 && end == frames.count ? frames : Array(frames[start..<end]), at: time) }
+      start = end
+    }
+    for position in stride(from: 0, to: frames.count, by: SocketCAN.frameLength) where SocketCAN.isError(frames, at: position) {
+      deliver(to: position)
+      let end = position + SocketCAN.frameLength
+      // The owner may have closed the link.
+      guard socket != nil, update(Array(frames[position..<end]), at: now) else { return false }
+      deliver(to: end)
+    }
+    if start < frames.count { countDrops(at: now) }
+    deliver(to: frames.count)
+    return socket != nil
   }
 
   /// Handles an error frame; returns false if the link is down.
