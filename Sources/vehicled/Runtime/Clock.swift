@@ -40,7 +40,9 @@ enum Clock {
     var parts = tm()
     gmtime_r(&seconds, &parts)
     let text = String(unsafeUninitializedCapacity: 32) { text in
-      text.withMemoryRebound(to: CChar.self) { strftime($0.baseAddress, $0.count, "%Y-%m-%dT%H:%M:%S", &parts) }
+      text.withMemoryRebound(to: CChar.self) { text in
+        text.baseAddress.map { strftime($0, text.count, "%Y-%m-%dT%H:%M:%S", &parts) } ?? 0
+      }
     }
     return "\(text).\(String(now / 1000 % 1000 + 1000).dropFirst())Z"
   }
