@@ -61,7 +61,8 @@ public struct WatchIntake {
 
   /// The latest observations of a device, as if they had been made at `time` (µs of the boot).
   public func current(of device: String, at time: Int64) -> [Observation] {
-    (devices[device]?.properties ?? [:]).sorted { $0.key < $1.key }.map { name, latest in
+    let known = removedDevices.contains(device) ? nil : devices[device]
+    return (known?.properties ?? [:]).sorted { $0.key < $1.key }.map { name, latest in
       Observation(device: device, property: name, unit: latest.unit, time: max(time, latest.time + 1), content: latest.content)
     }
   }
@@ -100,7 +101,7 @@ public struct WatchIntake {
 
   /// Ends all values of a device that was removed at this time (µs of the boot), those that were not confirmed until then with their lifetime.
   private mutating func remove(_ device: String, at time: Int64, to observations: inout [Observation]) {
-    guard let known = devices[device], !removedDevices.contains(device) else { return }
+    guard let known = devices[device], !removedDevices.contains(device) else { return lifetimes[device] = nil }
     for (property, latest) in known.properties.sorted(by: { $0.key < $1.key }) {
       guard case .value = latest.content else { continue }
       let end = Latest(time: max(time, latest.time + 1), content: Self.deviceRemoved, unit: latest.unit)

@@ -129,11 +129,11 @@ final class HistoryService {
       recorder.daemonResponded(at: reading.boot)
       let (observations, removed) = intake.read(result, at: reading)
       record(observations)
+      alerts.observe(observations)
       for device in removed {
         recorder.remove(device)
         alerts.discardValues(of: device)
       }
-      alerts.observe(observations)
     case .gap(let missing):
       logger.warning("vehicled skipped \(missing) replies: this service reads too slowly")
       recorder.interrupt()

@@ -63,7 +63,8 @@ import Varlink
   func notify(event: Contract.Event) {
     guard canSend else {
       if event.name == Contract.Event.removed {
-        pendingRemovals[event.device] = event
+        // The client knows the first of several devices with the same name.
+        if pendingRemovals[event.device] == nil { pendingRemovals[event.device] = event }
       } else {
         if pendingEvents.count == Self.maxEvents { pendingEvents.removeFirst() }
         pendingEvents.append(event)
