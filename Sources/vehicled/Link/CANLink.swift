@@ -30,6 +30,8 @@ import ServiceRuntime
   /// When the frames that the kernel has dropped were counted last.
   private var dropsCountedAt: Instant = 0
   private var failure: CInt?
+  /// When no frames were waiting. Those that are read later arrived later.
+  private var emptiedAt: Instant = 0
 
   /// The interval between attempts to send. A queue of ten frames, the kernel's default, takes 3 ms at 500 kbit/s.
   private static let retryInterval: Nanoseconds = 2 * .millisecond
@@ -148,7 +150,7 @@ import ServiceRuntime
     guard let socket else { return }
     let now = Clock.monotonic()
     var frames = Array(unwrapInboundIn(data).readableBytesView)
-    var first = received(socket, at: now)
+    var first = isRecent(emptiedAt, at: now) ? now : received(socket, at: now)
     var last = first
     var count = 1
     // The frames behind a recent one are recent, too: only after a delay of the daemon is the time of each one read.
@@ -156,7 +158,7 @@ import ServiceRuntime
       let earlier = frames.count
       guard readFrames(1, socket, into: &frames) == 1 else { break }
       count += 1
-      let time = received(socket, at: now)
+      let time = received(socket, at: Clock.monotonic())
       if time - first > Self.maxBatchTime || isRecent(time, at: now) {
         guard deliver(Array(frames[..<earlier]), at: last, now) else { return }
         frames.removeFirst(earlier)
@@ -164,7 +166,8 @@ import ServiceRuntime
       }
       last = time
     }
-    if isRecent(last, at: now) { _ = readFrames(Self.maxBatch - count, socket, into: &frames) }
+    let room = Self.maxBatch - count
+    if isRecent(last, at: now), readFrames(room, socket, into: &frames) < room { emptiedAt = now }
     guard deliver(frames, at: last, now) else { return }
     if failure != nil { context.close(promise: nil) }
   }
@@ -188,6 +191,7 @@ import ServiceRuntime
   /// Passes frames on. Error frames are also states of the link. Returns false if the link has been closed.
   private func deliver(_ frames: [UInt8], at time: Instant, _ now: Instant) -> Bool {
     var start = 0
+    var errors = 0
     func deliver(to end: Int) {
       if end > start { owner?.linkReceived(start == 0 && end == frames.count ? frames : Array(frames[start..<end]), at: time) }
       start = end
@@ -195,11 +199,12 @@ import ServiceRuntime
     for position in stride(from: 0, to: frames.count, by: SocketCAN.frameLength) where SocketCAN.isError(frames, at: position) {
       deliver(to: position)
       let end = position + SocketCAN.frameLength
+      errors += SocketCAN.frameLength
       // The owner may have closed the link.
       guard socket != nil, update(Array(frames[position..<end]), at: now) else { return false }
       deliver(to: end)
     }
-    if start < frames.count { countDrops(at: now) }
+    if frames.count > errors { countDrops(at: now) }
     deliver(to: frames.count)
     return socket != nil
   }
