@@ -3,6 +3,7 @@
 
 import CLinux
 import Foundation
+import Synchronization
 import Testing
 
 /// A program that runs until it is stopped.
@@ -207,8 +208,8 @@ struct Outcome {
 /// The tests that start the real programs, one after the other, because they would compete for the CPUs.
 @Suite("The whole rig", .serialized) enum EndToEnd {}
 
-/// Those that wait for programs rather than for devices. They run beside the others, one after the other as well, which takes less time on
-/// two processors.
+/// Those that wait for programs rather than for devices, and those that use much CPU time. They run beside the others, one after the other
+/// as well, which takes less time on two processors.
 @Suite("The services", .serialized) enum EndToEndServices {}
 
 final class Rig {
@@ -372,21 +373,31 @@ final class RawClient {
   }
 }
 
-/// A TCP port that was free a moment ago.
+struct NoFreePort: Error {}
+
+/// The port that `freePort` has returned last. They are below those that the kernel gives to connections, and to listeners on port 0.
+private let lastPort = Mutex(21_000 + UInt16(getpid() % 9_000))
+
+/// A TCP port that nothing uses. No two calls return the same one.
 func freePort() throws -> UInt16 {
-  let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-  defer { close(descriptor) }
-  var address = sockaddr_in()
-  address.sin_family = sa_family_t(AF_INET)
-  address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-  var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-  let bound = withUnsafeMutablePointer(to: &address) {
-    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-      bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
+  for _ in 0..<1_000 {
+    let port = lastPort.withLock { port in
+      port = port < 31_999 ? port + 1 : 21_000
+      return port
     }
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    let length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isFree = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, length) == 0 }
+    }
+    if isFree { return port }
   }
-  try #require(bound)
-  return UInt16(bigEndian: address.sin_port)
+  throw NoFreePort()
 }
 
 /// A connection to this port of the loopback address, whose operations end after some seconds.

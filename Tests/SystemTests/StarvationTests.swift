@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-extension EndToEnd {
+extension EndToEndServices {
   @Suite("Starvation", .enabled(if: geteuid() == 0, "only root can run clients as other users")) struct StarvationTests {
     /// `flood`: many rejected calls on many connections. `hold`: connections without a call, or with half a call. `pipeline`: long calls
     /// of escaped keys, and calls whose replies are never read. A client that is disconnected reconnects.
