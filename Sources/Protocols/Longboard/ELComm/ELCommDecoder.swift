@@ -1,6 +1,6 @@
 // Decodes ELComm messages from a stream, one byte at a time, so that the result does not depend on how the stream was split. A message
-// ends with the second digit after its decimal point; preceding data that does not belong to it is dropped. At most 64 bytes are
-// buffered, and a missing field is never guessed.
+// ends with the second digit after its decimal point. One that directly follows a part of another is dropped with it, because its speed
+// may start with digits of that part. At most 64 bytes are buffered, and a missing field is never guessed.
 // Source: ProjectTORQ.ino (what the board prints), ELCommunicationProtocol.swift (fields after the fourth are extensions).
 //
 //   12$88$1$0.35     speed in mph, battery in %, connected, distance in miles; no terminator, no checksum
@@ -38,7 +38,14 @@ struct ELCommDecoder: Sendable {
   private(set) var lastBad: [UInt8] = []
   /// Whether the last byte was part of a run of invalid bytes.
   private var isInBadRun = false
-  private var lastSpeed = 0
+  /// The speed of the last message on this link.
+  private var lastSpeed: Int?
+  /// The last two digits of a message that the next one directly follows.
+  private var digitsBefore: [UInt8] = []
+  /// The speed of a message that was dropped because it is unlikely.
+  private var doubtedSpeed: Int?
+  /// A greater change from one message to the next is unlikely, in mph.
+  private static let likelyChange = 5
 
   /// Handles one byte; returns the message that it completes, if any.
   mutating func decode(_ byte: UInt8) -> ELCommMessage? {
@@ -49,7 +56,7 @@ struct ELCommDecoder: Sendable {
       if !isBlank { drop(with: byte) }
       return nil
     }
-    if isOpen, buffer.isEmpty, byte != dollar { close() }
+    if isOpen, buffer.isEmpty, byte != dollar { (isOpen, extra) = (false, []) }
     if !isOpen, !Self.isPart(byte) {
       drop(with: byte)
       return nil
@@ -64,6 +71,7 @@ struct ELCommDecoder: Sendable {
   mutating func close() {
     guard isOpen else { return }
     isOpen = false
+    digitsBefore = []
     extra = Self.fields(buffer[...])
     buffer.removeAll(keepingCapacity: true)
   }
@@ -78,11 +86,11 @@ struct ELCommDecoder: Sendable {
   /// Resets the decoder for a new link.
   mutating func reset() {
     buffer.removeAll(keepingCapacity: true)
-    (isOpen, isInBadRun, extra) = (false, false, [])
+    (isOpen, isInBadRun, extra, digitsBefore, lastSpeed, doubtedSpeed) = (false, false, [], [], nil, nil)
   }
 
   private mutating func drop(with byte: UInt8? = nil) {
-    isOpen = false
+    (isOpen, digitsBefore) = (false, [])
     let bytes = buffer + (byte.map { [$0] } ?? [])
     buffer.removeAll(keepingCapacity: true)
     guard !bytes.isEmpty else { return }
@@ -101,7 +109,7 @@ struct ELCommDecoder: Sendable {
     return count > 3 && buffer[count - 3] == dot && isDigit(buffer[count - 2]) && isDigit(buffer[count - 1])
   }
 
-  /// Removes and returns the message at the end of the buffer. Data before it is an additional field of the previous message, or dropped.
+  /// Removes and returns the message at the end of the buffer. Data before it is an additional field of the previous message.
   private mutating func match() -> ELCommMessage? {
     let fields = buffer.split(separator: dollar, omittingEmptySubsequences: false)
     guard fields.count >= 4 else { return nil }
@@ -115,13 +123,12 @@ struct ELCommDecoder: Sendable {
     if isOpen {
       extra = Self.fields(before)
       isOpen = false
-    } else if !before.isEmpty {
-      let rest = Array(before)
-      buffer = rest
-      drop()
+    } else if !before.isEmpty || isDoubtful(speed, in: last[0]) {
+      return nil
     }
+    digitsBefore = Array(buffer.suffix(2))
     buffer.removeAll(keepingCapacity: true)
-    (isOpen, isInBadRun, lastSpeed) = (true, false, speed)
+    (isOpen, isInBadRun, lastSpeed, doubtedSpeed) = (true, false, speed, nil)
     return ELCommMessage(speed: speed, battery: battery, connected: flag != zero, distance: distance)
   }
 
@@ -138,10 +145,22 @@ struct ELCommDecoder: Sendable {
     return inside.min { speedChange(to: field[$0...]) < speedChange(to: field[$1...]) }
   }
 
+  /// Whether the first digits of a speed may be those of a message that was cut off before it, or the other way around: the speed changes
+  /// much, but less without them, or with digits before it. A next message with a similar speed confirms it.
+  private mutating func isDoubtful(_ speed: Int, in field: ArraySlice<UInt8>) -> Bool {
+    guard let lastSpeed, abs(speed - lastSpeed) > Self.likelyChange else { return false }
+    if let doubtedSpeed, abs(speed - doubtedSpeed) <= Self.likelyChange { return false }
+    let digits = digitsBefore + field
+    let others = digits.indices.filter { $0 != digitsBefore.count }.compactMap { Self.number(digits[$0...]) }
+    guard others.contains(where: { abs($0 - lastSpeed) < abs(speed - lastSpeed) }) else { return false }
+    doubtedSpeed = speed
+    return true
+  }
+
   /// How far a speed is from the last one, in mph; the maximum if it has a leading zero, which the board does not print.
   private func speedChange(to digits: ArraySlice<UInt8>) -> Int {
     let hasLeadingZero = digits.count > 1 && digits.first == zero
-    return hasLeadingZero ? .max : abs((Self.number(digits) ?? .max / 2) - lastSpeed)
+    return hasLeadingZero ? .max : abs((Self.number(digits) ?? .max / 2) - (lastSpeed ?? 0))
   }
 
   /// Parses one to five digits, with an optional minus sign.
