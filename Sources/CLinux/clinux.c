@@ -167,6 +167,8 @@ void clinux_keep_memory(void) {
   mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
 
+void clinux_return_blocks(void) { mallopt(M_MMAP_THRESHOLD, 256 << 10); }
+
 void clinux_return_memory(void) { malloc_trim(0); }
 
 void clinux_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }

@@ -1,6 +1,7 @@
 // The entry point: options, the order of start-up and shutdown, and signals. Everything else runs on the loop.
 
 import ArgumentParser
+import CLinux
 import Glibc
 import Logging
 import Protocols
@@ -56,6 +57,7 @@ import ServiceRuntime
       throw ExitCode(2)
     }
     if checkConfig { return reportValid(configuration) }
+    clinux_return_blocks()
     // If SIGXFSZ is ignored, a write beyond the file size limit fails with EFBIG, like a write to a full disk.
     for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_IGN) }
     // The signals are blocked before other threads start, so that all threads inherit the mask and sigwait gets the signals.

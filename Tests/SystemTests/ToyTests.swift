@@ -20,6 +20,13 @@ extension EndToEnd {
           + "toy-network = \"127.0.0.0/8\"\n\(more)")
     }
 
+    /// The anonymous memory of a program, in kB.
+    private func anonymousMemory(of program: Program) throws -> Int {
+      let status = try String(contentsOfFile: "/proc/\(program.process.processIdentifier)/status", encoding: .utf8)
+      let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("RssAnon:") })
+      return try #require(line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) })
+    }
+
     private func toy(_ rig: Rig, _ arguments: String..., input: String? = nil) -> Outcome {
       rig.run("\(Rig.programs)/vehiclectl", ["--socket", rig.socket, "toy"] + arguments, input: input)
     }
@@ -69,7 +76,7 @@ extension EndToEnd {
     @Test func `the toy receives its Wi-Fi credentials, and a setup that times out closes the port`() throws {
       let rig = try Rig()
       let (_, url) = try server(rig)
-      let port = 20_000 + Int(getpid() % 20_000)
+      let port = Int(try freePort())
       try configure(rig, url, port: port)
       let daemon = try rig.daemon(arguments: "--log-level", "trace")
       #expect(toy(rig, "register", "Ada", "ada@example.org", input: "\(Self.secret)\n").status == 0)
@@ -103,6 +110,21 @@ extension EndToEnd {
         #expect(login.status == 1 && login.errors.contains(words), "\(fault): \(login)")
         #expect(daemon.end() == 0)
       }
+    }
+
+    @Test func `the memory for a huge response is returned`() throws {
+      let rig = try Rig()
+      let (server, url) = try server(rig)
+      try configure(rig, url)
+      let daemon = try rig.daemon()
+      #expect(toy(rig, "register", "Ada", "ada@example.org", input: "\(Self.secret)\n").status == 0)
+      let before = try anonymousMemory(of: daemon)
+      #expect(server.end() == 0)
+      // Each list of facts is followed by 10 MB of spaces.
+      _ = try self.server(rig, "--fault", "huge", on: "tcp:" + url.dropFirst(7))
+      for _ in 0..<4 { #expect(toy(rig, "history").status == 0) }
+      let after = try anonymousMemory(of: daemon)
+      #expect(after < before + 4_000, "\(before), then \(after)")
     }
 
     @Test func `plain HTTP requires insecure-http`() throws {

@@ -49,6 +49,9 @@ void clinux_name_thread(const char *name);
 // and again.
 void clinux_keep_memory(void);
 void clinux_return_memory(void);
+// Makes each block of at least 256 kB return to the system when it is freed. By default, malloc keeps those that it expects to need again:
+// all that are no larger than the largest one freed so far.
+void clinux_return_blocks(void);
 // Whether the wall clock is synchronised (adjtimex). 1 or 0, or -errno.
 int clinux_clock_is_synchronised(void);
 // Creates a non-blocking raw CAN socket. Returns the descriptor, or -errno (-EAFNOSUPPORT: the kernel has no CAN, or a filter of system calls
