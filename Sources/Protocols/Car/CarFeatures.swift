@@ -90,7 +90,9 @@ struct CarFeatures: Sendable {
     switch (property, value) {
     case (.video, .bool(false)): return CarQueuedCommand(.video(false), [.videoStream(false)], for: id)
     case (.video, .bool(true)):
-      if let reply = camera.reply(isDriven: isDriven) {
+      if status.isUnanswered {
+        effects.fail(command: id, .notConnected(CarMotion.lostMessage))
+      } else if let reply = camera.reply(isDriven: isDriven) {
         effects.append(.complete(id, reply))
       } else if !hasRoom {
         CarSender.rejectFull(id, &effects)
@@ -144,6 +146,7 @@ struct CarFeatures: Sendable {
   mutating func expire(at now: Instant, _ effects: inout Effects) -> Bool {
     if status.isOverdue(at: now) { status.expire(&effects) }
     modeQuery.expire(at: now, &effects)
+    if status.isUnanswered { camera.carIsSilent(at: now) }
     return camera.expire(at: now, &effects)
   }
 
@@ -184,10 +187,10 @@ struct CarFeatures: Sendable {
   }
 
   /// Handles the car's list of modes. `body` is nil if the last read contained no list.
-  mutating func received(modes body: [UInt8]?, _ effects: inout Effects) {
+  mutating func received(modes body: [UInt8]?, at now: Instant, _ effects: inout Effects) {
     guard let body else { return }
     if modes.received(body, &effects) { modeQuery.listChanged() }
-    camera.modesReceived()
+    camera.modesReceived(at: now, &effects)
   }
 
   mutating func received(status body: [UInt8]?, _ effects: inout Effects) {

@@ -103,7 +103,7 @@ struct CarRouter: Sendable {
       messageReceived(at: now, &effects)
     }
     let latest = reader.finish(&effects)
-    features.received(modes: latest.modes, &effects)
+    features.received(modes: latest.modes, at: now, &effects)
     motion.received(latest, context, at: now, &effects)
     features.received(status: latest.status, &effects)
   }

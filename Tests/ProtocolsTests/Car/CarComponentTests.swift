@@ -286,8 +286,35 @@ import Testing
     #expect(camera.linkChanged(.up(maximumSend: nil), at: 1, &effects)?.starts(with: Array("GET /video_feed".utf8)) == true)
     #expect(camera.expire(at: 15 * .second, &effects) && camera.fault != nil && !camera.isBlocking)
     #expect(effects.list.suffix(2) == [.closeLink(.video), .complete(1, .failure(.timeout(milliseconds: 15_000)))])
-    camera.modesReceived()
+    camera.modesReceived(at: 16 * .second, &effects)
     #expect(camera.fault == nil && camera.isQuiet)
+  }
+
+  @Test func `a car that waits for its picture is freed, even if it responded before it read the command`() {
+    var (camera, effects) = (CarCamera(CarOptions(Setup(links: [.main: "tcp:car:12345"]))), Effects())
+    camera.beginStart(for: 1, at: 0, &effects)
+    camera.videoRequested(at: 0, &effects)
+    _ = camera.expire(at: 15 * .second, &effects)
+    camera.modesReceived(at: 16 * .second, &effects)
+    #expect(camera.nextWake == nil && camera.fault == nil)
+    // It has sent its modes before that.
+    camera.carIsSilent(at: 31 * .second)
+    #expect(camera.fault != nil && camera.drivingRefusal != nil && camera.nextWake == 31 * .second)
+    effects = Effects()
+    #expect(!camera.expire(at: 31 * .second, &effects) && effects.list == [.openLink(.video, url: "tcp:car:12346")])
+    #expect(camera.linkChanged(.down("refused"), at: 32 * .second, &effects) == nil && camera.nextWake == 42 * .second)
+    _ = camera.expire(at: 42 * .second, &effects)
+    #expect(camera.linkChanged(.up(maximumSend: nil), at: 42 * .second, &effects) != nil)
+    effects = Effects()
+    #expect(camera.received(CarVideoTests.response, &effects) == nil)
+    #expect(effects.list == [.closeLink(.video)] && camera.fault == nil && camera.isQuiet && camera.nextWake == nil)
+    // A car that has responded for a minute is silent for another reason.
+    camera.beginStart(for: 2, at: 50 * .second, &effects)
+    camera.videoRequested(at: 50 * .second, &effects)
+    _ = camera.expire(at: 65 * .second, &effects)
+    camera.modesReceived(at: 66 * .second, &effects)
+    camera.carIsSilent(at: 126 * .second)
+    #expect(camera.nextWake == nil && camera.fault == nil)
   }
 
   @Test func `a setting takes effect once it is stored`() {

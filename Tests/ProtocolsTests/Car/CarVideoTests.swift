@@ -6,7 +6,7 @@ import Testing
 @Suite struct CarVideoTests {
   /// A complete picture: start, an empty quantisation table, one scan, end.
   private static let picture: [UInt8] = [0xFF, 0xD8, 0xFF, 0xFE, 0, 4, 1, 2, 0xFF, 0xDA, 0, 3, 0, 0x12, 0x34, 0xFF, 0xD9]
-  private static let response =
+  static let response =
     Array(
       "HTTP/1.0 200 OK\r\nContent-Type: multipart/x-mixed-replace; boundary=frame\r\n\r\n--frame\r\nContent-Type: image/jpeg\r\n\r\n".utf8)
     + picture + [0x0D, 0x0A]

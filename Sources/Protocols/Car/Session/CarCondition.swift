@@ -9,7 +9,7 @@ enum CarCondition {
     case .silent: publish("silent", fault: CarSession.silentMessage, &effects)
     case .closing: publish("stopping", fault: nil, &effects)
     case .ready where fault != nil && !motion.standstill.isConfirmed: publish("unconfirmed", fault: fault, &effects)
-    case .ready where features.status.isUnanswered: publish("silent", fault: CarMotion.lostMessage, &effects)
+    case .ready where features.status.isUnanswered: publish("silent", fault: features.camera.fault ?? CarMotion.lostMessage, &effects)
     case .ready where features.camera.isStarting: publish("starting-camera", fault: nil, &effects)
     case .ready:
       let published = features.camera.fault ?? fault.map { _ in CarMotion.lostMessage }

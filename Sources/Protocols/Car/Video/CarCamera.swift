@@ -1,15 +1,16 @@
 // The camera's stream. After VideoStream On, an as-built car ignores all commands until a client has fetched the first picture. So the
 // stream is switched on only while the car is not driven, and the machine then fetches that picture itself, over a separate link. Driving
 // cannot start before the picture has arrived. The start of the stream continues even if its caller has disconnected, so that its result is
-// known.
+// known. If no picture arrives, the machine goes on fetching one at longer intervals: that frees the car, for example if its program hung
+// meanwhile.
 // Source: AutoTT, Cameras.py: the server listens on the next port, and closes connections before the stream is on.
 
 struct CarCamera: Sendable {
   private enum State: Sendable {
     case off, on
     case starting(Start)
-    /// No picture has arrived in time, so the car may still ignore commands.
-    case stuck
+    /// No picture has arrived in time, so the car may still ignore commands until one is fetched.
+    case stuck(Start)
   }
 
   /// The error with which queued commands fail if no picture arrives, because the car may have ignored them.
@@ -22,12 +23,26 @@ struct CarCamera: Sendable {
   private static let connectTimeout: Nanoseconds = 3 * .second
   private static let readTimeout: Nanoseconds = 5 * .second
   private static let retryInterval: Nanoseconds = 500 * .millisecond
+  /// The interval between attempts to fetch a picture after the timeout.
+  private static let rescueInterval: Nanoseconds = 10 * .second
+  /// How long the car must respond until it is sure that it reads commands: it can have sent responses before it read VideoStream On.
+  private static let doubtDuration: Nanoseconds = 60 * .second
 
   private let dialect: CarDialect
   private let endpoint: CarEndpoint?
   private var state = State.off
+  /// The start that timed out before the car responded, until this time.
+  private var doubt: (start: Start, until: Instant)?
 
   init(_ options: CarOptions) { (dialect, endpoint) = (options.dialect, options.endpoint) }
+
+  /// The picture that is being fetched.
+  private var fetch: Start? {
+    switch state {
+    case .off, .on: nil
+    case .starting(let start), .stuck(let start): start
+    }
+  }
 
   var isStarting: Bool { if case .starting = state { true } else { false } }
 
@@ -42,7 +57,7 @@ struct CarCamera: Sendable {
     }
   }
 
-  var nextWake: Instant? { if case .starting(let start) = state { start.nextWake } else { nil } }
+  var nextWake: Instant? { fetch?.nextWake }
 
   var fault: String? {
     if case .stuck = state {
@@ -89,7 +104,8 @@ struct CarCamera: Sendable {
 
   /// Begins a start of the stream; the caller queues its command.
   mutating func beginStart(for id: CommandID, at now: Instant, _ effects: inout Effects) {
-    state = .starting(Start(for: id, at: now))
+    closeLink(&effects)
+    (state, doubt) = (.starting(Start(for: id, at: now)), nil)
     effects.withdraw(.video, "the camera is starting")
   }
 
@@ -109,8 +125,18 @@ struct CarCamera: Sendable {
     if dialect == .asBuilt { effects.publish(.video, .bool(false)) } else { effects.withdraw(.video, "not reported") }
   }
 
-  /// Notes that the car has sent its modes, which shows that it accepts commands.
-  mutating func modesReceived() { if case .stuck = state { state = .off } }
+  /// Notes that the car has sent its modes, which shows that it accepts commands, unless it becomes silent soon.
+  mutating func modesReceived(at now: Instant, _ effects: inout Effects) {
+    guard case .stuck(let start) = state else { return }
+    closeLink(&effects)
+    (state, doubt) = (.off, (start, now &+ Self.doubtDuration))
+  }
+
+  /// Notes that the car does not respond. It may be waiting for the picture of a start that timed out.
+  mutating func carIsSilent(at now: Instant) {
+    guard case .off = state, let doubt, now < doubt.until else { return }
+    (state, self.doubt) = (.stuck(doubt.start.rescue(at: now)), nil)
+  }
 
   /// Connects to the camera's server, after VideoStream On was passed to the link.
   mutating func videoRequested(at now: Instant, _ effects: inout Effects) {
@@ -137,23 +163,30 @@ struct CarCamera: Sendable {
 
   /// Fails a start, because the command cannot be sent, or the link to the car is lost or being closed.
   mutating func failStart(_ error: CommandError, _ effects: inout Effects) {
+    closeLink(&effects)
     if case .starting(let start) = state {
-      if start.step.isFetching { effects.append(.closeLink(.video)) }
       effects.withdraw(.video, "the camera did not start")
       effects.fail(command: start.id, error)
     }
-    state = .off
+    (state, doubt) = (.off, nil)
   }
+
+  /// Closes the link to the server if a picture is being fetched.
+  private func closeLink(_ effects: inout Effects) {
+    if let fetch, fetch.step.isFetching { effects.append(.closeLink(.video)) }
+  }
+
+  private mutating func update(_ start: Start) { if case .stuck = state { state = .stuck(start) } else { state = .starting(start) } }
 
   // MARK: Events of the link to the server
 
   /// Handles a state change of the link to the server; returns the request to send, if any.
   mutating func linkChanged(_ change: LinkState, at now: Instant, _ effects: inout Effects) -> [UInt8]? {
-    guard case .starting(var start) = state, let endpoint else { return nil }
+    guard var start = fetch, let endpoint else { return nil }
     switch (change, start.step) {
     case (.up, .connecting):
       start.enter(.reading(until: now &+ Self.readTimeout))
-      state = .starting(start)
+      update(start)
       return MotionJPEG.request(host: endpoint.authority, path: CarEndpoint.videoPath)
     case (.down, .connecting), (.down, .reading): retry(at: now, &effects)
     default: break
@@ -163,39 +196,44 @@ struct CarCamera: Sendable {
 
   /// Handles data from the server. If it is not a picture, returns the reason as a message; the caller then calls `retry`.
   mutating func received(_ bytes: [UInt8], _ effects: inout Effects) -> String? {
-    guard case .starting(var start) = state, case .reading = start.step else { return nil }
+    guard var start = fetch, case .reading = start.step else { return nil }
     switch start.firstEvent(in: bytes) {
     case .frame:
-      state = .on
       effects.append(.closeLink(.video))
+      // After a timeout, the car reads VideoStream Off next.
+      guard isStarting else {
+        state = .off
+        break
+      }
+      state = .on
       effects.publish(.video, .bool(true))
       effects.succeed(command: start.id)
     case .failed(let message): return message
-    case nil: state = .starting(start)
+    case nil: update(start)
     }
     return nil
   }
 
   /// Closes the link to the server and connects again later, because the server has closed the connection, or has no picture yet.
   mutating func retry(at now: Instant, _ effects: inout Effects) {
-    guard case .starting(var start) = state else { return }
-    start.enter(.waiting(until: now &+ Self.retryInterval))
+    guard var start = fetch else { return }
+    start.enter(.waiting(until: now &+ (isStarting ? Self.retryInterval : Self.rescueInterval)))
     effects.append(.closeLink(.video))
-    state = .starting(start)
+    update(start)
   }
 
   /// Handles timeouts; returns true if the start has timed out without a picture. The car may then ignore commands until it responds.
   mutating func expire(at now: Instant, _ effects: inout Effects) -> Bool {
-    guard case .starting(var start) = state else { return false }
+    guard var start = fetch else { return false }
     if let deadline = start.deadline, now >= deadline {
-      state = .stuck
+      state = .stuck(start.rescue(at: now &+ Self.rescueInterval))
       effects.append(.closeLink(.video))
       effects.withdraw(.video, "no picture from the camera")
       effects.fail(command: start.id, .timeout(milliseconds: Int(Self.timeout / .millisecond)))
       return true
     }
     start.reportProgress(of: Self.timeout, at: now, &effects)
-    state = .starting(start)
+    update(start)
     guard let due = start.step.due, now >= due else { return false }
     if case .waiting = start.step { connect(start, at: now, &effects) } else { retry(at: now, &effects) }
     return false
@@ -207,7 +245,7 @@ struct CarCamera: Sendable {
       start.enter(.connecting(until: now &+ Self.connectTimeout))
       effects.append(.openLink(.video, url: endpoint.videoLink))
     }
-    state = .starting(start)
+    update(start)
   }
 }
 
@@ -251,6 +289,15 @@ extension CarCamera {
     var nextWake: Instant? { [step.due, deadline, progressDue].compactMap(\.self).min() }
 
     mutating func callerDisconnected() { id = nil }
+
+    /// The same without a caller and a timeout, with the next attempt at this time.
+    func rescue(at due: Instant) -> Start {
+      var start = self
+      (start.id, start.deadline) = (nil, nil)
+      start.enter(.waiting(until: due))
+      return start
+    }
+
     mutating func videoRequested(timeoutAt deadline: Instant) { self.deadline = deadline }
 
     mutating func enter(_ step: Step) {
