@@ -154,6 +154,22 @@ import Testing
     #expect(simulation.isDone(off) && !simulation.car.isStreaming)
   }
 
+  @Test func `a car that reads late that the camera is switched on is freed`() {
+    var simulation = CarSimulation(.asBuilt, ["status-interval": .float(6)])
+    simulation.start(for: 8 * .second)
+    simulation.surroundings.delaySegments()
+    let video = simulation.set("video", .bool(true))
+    simulation.run(for: 20 * .second)
+    #expect(simulation.error(video) == .timeout(milliseconds: 15_000) && simulation.fault?.contains("restart the car's program") == true)
+    // The car now waits for a picture, and has not read that the camera is switched off.
+    simulation.deliverSegments()
+    simulation.run(for: .second)
+    let mode = simulation.set("mode", .string("2"))
+    simulation.run(for: 20 * .second)
+    #expect(simulation.isDone(mode) && simulation.car.mode == 2 && simulation.fault == nil && simulation.status == "ready")
+    #expect(simulation.text("video") == "off")
+  }
+
   @Test(arguments: [
     CarFault.Kind.split, .coalesce, .comma, .ansi, .longModes, .endless, .warn, .flat, .oddStatus, .oddGyro, .delimitersInMessage,
   ])
