@@ -13,7 +13,6 @@ public struct WatchIntake {
   private static let repeatInterval: Int64 = 1_000_000
   /// The reason of a value that was not confirmed within its lifetime, as the daemon gives it.
   private static let stale = Reading.Content.absent("stale")
-  private static let deviceRemoved = Reading.Content.absent("device reconfigured or removed")
 
   private struct Latest {
     var time: Int64
@@ -94,17 +93,18 @@ public struct WatchIntake {
     for device in result.snapshot ?? [] { add(device, at: clock, to: &ends, &observations) }
     for reading in result.changes ?? [] { observe(reading, at: clock, to: &ends, &observations) }
     for event in result.events ?? [] where event.name == Contract.Event.removed {
-      remove(event.device, at: time(wall: event.time, otherwise: clock.boot, clock), to: &observations)
+      remove(event.device, event.text, at: time(wall: event.time, otherwise: clock.boot, clock), to: &observations)
     }
     return (ends + observations, removedDevices)
   }
 
-  /// Ends all values of a device that was removed at this time (µs of the boot), those that were not confirmed until then with their lifetime.
-  private mutating func remove(_ device: String, at time: Int64, to observations: inout [Observation]) {
+  /// Ends all values of a device that was removed at this time (µs of the boot), for the reason that the daemon gives, and those that were
+  /// not confirmed until then with their lifetime.
+  private mutating func remove(_ device: String, _ reason: String, at time: Int64, to observations: inout [Observation]) {
     guard let known = devices[device], !removedDevices.contains(device) else { return lifetimes[device] = nil }
     for (property, latest) in known.properties.sorted(by: { $0.key < $1.key }) {
       guard case .value = latest.content else { continue }
-      let end = Latest(time: max(time, latest.time + 1), content: Self.deviceRemoved, unit: latest.unit)
+      let end = Latest(time: max(time, latest.time + 1), content: .absent(reason), unit: latest.unit)
       append(self.end(of: latest, property, device, at: time) ?? end, property, device, to: &observations)
     }
     lifetimes[device] = nil

@@ -180,9 +180,9 @@ import Varlink
     _ = intake.read(Contract.Watch.Result(sequence: 1, schemas: [Self.schema(2, "soc", "speed")]), at: Self.clock(10.5))
     _ = intake.read(Self.changes(Self.reading("soc", .int(2), at: 15)), at: Self.clock(15))
     // The reader was stopped from 15 s on, and the device was removed at 16 s.
-    let event = Contract.Event(device: "ev", name: Contract.Event.removed, text: "", time: 16_000_000 + Int(Self.offset))
+    let event = Contract.Event(device: "ev", name: Contract.Event.removed, text: "removed", time: 16_000_000 + Int(Self.offset))
     let (observations, removed) = intake.read(Contract.Watch.Result(sequence: 2, events: [event]), at: Self.clock(35))
-    let reason = Reading.Content.absent("device reconfigured or removed")
+    let reason = Reading.Content.absent("removed")
     #expect(
       observations == [
         Self.sample("odometer", reason, at: 16), Self.sample("soc", reason, at: 16), Self.sample("speed", .absent("stale"), at: 12),

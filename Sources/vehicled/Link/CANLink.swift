@@ -1,8 +1,9 @@
-// A CAN interface of the kernel through a raw socket. Each read and each write is one frame. The interface itself, with its bit rate, is set
-// up by the administrator: that requires a capability that the daemon does not have.
+// A CAN interface of the kernel through a raw socket, which keeps frames apart. The interface itself, with its bit rate, is set up by the
+// administrator: that requires a capability that the daemon does not have.
 //
-// The channel only reads the first of the frames that are waiting, and the link the others. When the interface goes down, the kernel reports
-// the error once, to a read or a write: a write that gets it closes the channel at once, because the channel relies on a read that gets it.
+// The channel only reads the first of the frames that are waiting, and the link the others, together. When the interface goes down, the
+// kernel reports the error once, to a read or a write: a write that gets it closes the channel at once, because the channel relies on a read
+// that gets it.
 
 import CLinux
 import Glibc
