@@ -36,10 +36,13 @@ public struct WatchIntake {
   /// When the latest reply was read, in µs of the boot.
   private var lastRead: Int64 = 0
   /// Since when the wall clock has not been set, on the boot clock, as far as this program has seen, and its offset.
-  private var wallClock: (steadySince: Int64, offset: Int64)?
+  private var wallClock: (steadySince: Int64, offset: Int64)
 
-  /// Creates an intake for a watch with this minimum interval, in ms.
-  public init(minimumInterval: Int = 0) { confirmationDelay = Self.repeatInterval + Int64(minimumInterval) * 1000 }
+  /// Creates an intake for a watch with this minimum interval, in ms, that begins after `clock` was read.
+  public init(at clock: ClockReading, minimumInterval: Int = 0) {
+    confirmationDelay = Self.repeatInterval + Int64(minimumInterval) * 1000
+    wallClock = (clock.boot, clock.offset)
+  }
 
   /// Learns the lifetimes of values from a reply of Describe. It can be older than the schemas in the replies of Watch, which take
   /// precedence.
@@ -87,13 +90,13 @@ public struct WatchIntake {
     for device in removedDevices { devices[device] = nil }
     removedDevices = []
     lastRead = clock.boot
-    let isSteady = wallClock.map { (clock.offset &- $0.offset).magnitude <= Self.tolerance } ?? false
-    wallClock = (isSteady ? wallClock?.steadySince ?? clock.boot : clock.boot, clock.offset)
+    let isSteady = (clock.offset &- wallClock.offset).magnitude <= Self.tolerance
+    wallClock = (isSteady ? wallClock.steadySince : clock.boot, clock.offset)
     for schema in result.schemas ?? [] { learn(schema) }
     for device in result.snapshot ?? [] { add(device, at: clock, to: &ends, &observations) }
     for reading in result.changes ?? [] { observe(reading, at: clock, to: &ends, &observations) }
     for event in result.events ?? [] where event.name == Contract.Event.removed {
-      remove(event.device, event.text, at: time(wall: event.time, otherwise: clock.boot, clock), to: &observations)
+      remove(event.device, event.text, at: time(wall: event.time, age: 0, clock), to: &observations)
     }
     return (ends + observations, removedDevices)
   }
@@ -163,16 +166,18 @@ public struct WatchIntake {
   /// did not read. The wall-clock time is exact to 1 µs, but only if the clock has not been set since.
   private func time(of reading: Contract.Reading, at clock: ClockReading) -> Int64 {
     guard reading.value != nil else { return clock.boot }
-    let age = (reading.age ?? 0) * 1e6
-    let byAge = clock.boot - (abs(age) < 1e15 ? Int64(age) : 0)
-    return reading.time.map { time(wall: $0, otherwise: byAge, clock) } ?? byAge
+    let seconds = reading.age ?? 0
+    let age = abs(seconds) < 1e9 ? Int64(seconds * 1e6) : 0
+    return reading.time.map { time(wall: $0, age: age, clock) } ?? clock.boot - age
   }
 
-  /// A wall-clock time in µs on the boot clock, or `other` if the clock may have been set since.
-  private func time(wall: Int, otherwise other: Int64, _ clock: ClockReading) -> Int64 {
+  /// A wall-clock time in µs on the boot clock. If the clock may have been set since, it is taken from its age when it was sent.
+  private func time(wall: Int, age: Int64, _ clock: ClockReading) -> Int64 {
+    let byAge = clock.boot - age
     let (byWall, overflows) = Int64(wall).subtractingReportingOverflow(clock.offset)
-    if !overflows, (byWall &- other).magnitude <= Self.tolerance { return byWall }
-    let isSinceSteady = !overflows && byWall <= clock.boot && byWall >= wallClock?.steadySince ?? .max
-    return isSinceSteady ? byWall : other
+    guard !overflows else { return byAge }
+    let (sent, isTooLate) = byWall.addingReportingOverflow(age)
+    let isSinceSteady = !isTooLate && sent >= wallClock.steadySince && sent <= clock.boot
+    return isSinceSteady || (byWall &- byAge).magnitude <= Self.tolerance ? byWall : byAge
   }
 }

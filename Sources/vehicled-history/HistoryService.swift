@@ -40,7 +40,7 @@ final class HistoryService {
   private let access: ServiceAccess
   private let clock: ClockMonitor
   private var watch: DaemonWatch?
-  private var intake = WatchIntake()
+  private var intake = WatchIntake(at: .now)
   /// The reason why no values arrive, if any.
   private var failure: String? = "not connected yet"
   private var isOutageLogged = false

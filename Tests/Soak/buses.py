@@ -8,7 +8,8 @@ from simulator import Simulator
 ECUS = ["lost-frame:40", "wrong-sequence:40", "nrc-78:20:300", "nrc:12:40", "no-data:25", "no-broadcasts", "bus-off:150:2000", "babble",
         "garbage:30"]
 BROKEN = ["no-traffic", "rejects-listening"]
-# Three cycle times of each message, but at least 0.3 s; the age of a value that does not change is updated once a second.
+# Three cycle times of each message, but at least 0.3 s; the age of a value that does not change is updated once a second. A client does
+# not know which values change, and allows this second for all.
 SIGNALS = {"engine-speed": 0.3, "throttle": 1.3, "vehicle-speed": 0.3, "gear": 1.3, "coolant-temperature": 3.0}
 
 
@@ -61,6 +62,6 @@ def add_buses(house, add, linked, values, counters):
         variants=("rate = 20", "rate = 10"))
     line = Line(free_ports(1))
     add("bus", f'kind = "can"\nlink = "slcan:tcp:127.0.0.1:{line.port}"\nbit-rate = 500000',
-        Listener(house, "bus", "can", line=line, scheme="slcan:"), states=("listening",), lively=SIGNALS, known=truth.bus,
+        Listener(house, "bus", "can", line=line, scheme="slcan:"), states=("listening",), lively=SIGNALS, declared=1.0, known=truth.bus,
         faults=("kill", "end", "stop", "stop", "cut", "shut", "broken", "disconnect", "reconfigure"), broken=BROKEN,
         variants=("", "record = true"), growing=("bad-messages",))

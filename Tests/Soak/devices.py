@@ -54,10 +54,11 @@ def measured(reading):
 class Device:
     """One device of the daemon."""
 
-    def __init__(self, name, section, simulator=None, *, states=("polling",), lively={}, while_up=(), known=truth.nothing, faults=(),
+    def __init__(self, name, section, simulator=None, *, states=("polling",), lively={}, declared=0.0, while_up=(), known=truth.nothing, faults=(),
                  variants=("",), patience=100, growing=(), rough=(), rough_air=(), broken=(), wants=None, nudge=None, advice="\n"):
         self.name, self.section, self.simulator = name, section, simulator
         self.states, self.lively, self.while_up, self.known = states, lively, while_up, known
+        self.declared = declared  # by how much the declared lifetimes of its values may exceed those in lively
         self.faults, self.variants, self.variant = faults, variants, 0
         self.growing = growing  # what never falls while the daemon has this device
         self.rough, self.rough_air = rough, rough_air

@@ -60,6 +60,8 @@ class Proof:
 
     def prove_values(self, device, name, samples):
         lifetime = device.lively.get(name)
+        # A reader that was stopped allows another second, in which the daemon may have confirmed the value.
+        limit = (lifetime or 0) + device.declared + 1.3 + self.delay
         for index, (at, value) in enumerate(samples):
             if value is None:
                 continue
@@ -68,7 +70,7 @@ class Proof:
                 self.wrong(device, name, at, "untrue", f"{value} {words}")
             if lifetime and index + 1 < len(samples):
                 until = samples[index + 1][0]
-                if until - at > lifetime + 1.3 + self.delay and until - at > lifetime + 1.3 + self.delay + 2 * self.house.lag_between(at, until):
+                if until - at > limit and until - at > limit + 2 * self.house.lag_between(at, until):
                     self.wrong(device, name, at, "old", f"{value} is recorded as valid for {until - at:.1f} s, and is good for {lifetime} s")
 
     def prove_presence(self, device, name, times, spans):

@@ -33,7 +33,7 @@ import Varlink
   }
 
   @Test func `a value has the time of its measurement, and a repeated one is read once`() {
-    var intake = WatchIntake()
+    var intake = WatchIntake(at: Self.clock(0))
     let first = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 9.25, age: 0.75)]), at: Self.clock(10)).observations
     #expect(first.map(\.property) == ["state", "speed"])
     #expect(first.map(\.time) == [10_000_000, 9_250_000])
@@ -45,7 +45,7 @@ import Varlink
   }
 
   @Test func `a clock that was set since does not move a value`() {
-    var intake = WatchIntake()
+    var intake = WatchIntake(at: Self.clock(0))
     // The value was measured 3 s ago, when the clock was a year behind.
     let reading = Self.reading("speed", .int(5), at: 7 - 31_536_000, age: 3)
     #expect(intake.read(Self.snapshot([reading]), at: Self.clock(10)).observations.last?.time == 7_000_000)
@@ -57,7 +57,7 @@ import Varlink
   }
 
   @Test func `a reader that was stopped stores the times of the measurements`() {
-    var intake = WatchIntake()
+    var intake = WatchIntake(at: Self.clock(0))
     _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10)]), at: Self.clock(10))
     // Sent at once, and read 17 s later.
     for (value, time) in [(6, 11.0), (7, 12.0), (8, 28.0)] {
@@ -67,6 +67,13 @@ import Varlink
     // The clock is set by an hour meanwhile: only the age is right.
     let set = ClockReading(boot: 40_000_000, wall: 40_000_000 + Self.offset + 3_600_000_000, isSynchronised: true)
     #expect(intake.read(Self.changes(Self.reading("speed", .int(9), at: 30, age: 3)), at: set).observations.map(\.time) == [37_000_000])
+  }
+
+  @Test func `a reader that was stopped before its first read stores the times of the measurements`() {
+    var intake = WatchIntake(at: Self.clock(10))
+    // Sent at 10.5 s, and read 4 s later. The older value is from before the start.
+    let snapshot = Self.snapshot([Self.reading("speed", .int(5), at: 10.4, age: 0.1), Self.reading("soc", .int(70), at: 8, age: 2.5)])
+    #expect(intake.read(snapshot, at: Self.clock(14.5)).observations.dropFirst().map(\.time) == [10_400_000, 8_000_000])
   }
 
   // MARK: Lifetimes
@@ -83,7 +90,7 @@ import Varlink
   }
 
   @Test func `a value ends with its lifetime if the daemon has merged what followed, and what did arrive keeps its time`() {
-    var intake = WatchIntake()
+    var intake = WatchIntake(at: Self.clock(0))
     _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10), Self.reading("rpm", .int(1), at: 10)]), at: Self.clock(10))
     intake.describe([Self.schema(2, "speed", "rpm")])
     // Frozen at 10 s for 17 s: the first reply was in the socket's buffer, the second one is what the daemon has merged.
@@ -98,7 +105,7 @@ import Varlink
   }
 
   @Test func `a daemon or a computer that was stopped does not prolong a value`() {
-    var intake = WatchIntake()
+    var intake = WatchIntake(at: Self.clock(0))
     _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10), Self.reading("rpm", .int(1), at: 10)]), at: Self.clock(10))
     intake.describe([Self.schema(2, "speed", "rpm")])
     // Suspended for an hour, in which the wall clock was set back by a year.
@@ -110,8 +117,8 @@ import Varlink
   }
 
   @Test func `no value ends that may have been confirmed`() {
-    var intake = WatchIntake()
-    var slow = WatchIntake(minimumInterval: 1000)
+    var intake = WatchIntake(at: Self.clock(0))
+    var slow = WatchIntake(at: Self.clock(0), minimumInterval: 1000)
     for time in [0.0, 2.9] {
       // The daemon repeats an unchanged value once per second, and may wait for the interval of the watch.
       let reply = Self.snapshot([Self.reading("speed", .int(5), at: time)])
@@ -126,7 +133,7 @@ import Varlink
   }
 
   @Test func `the schemas of the watch replace those of Describe, and a value without a lifetime does not end`() {
-    var intake = WatchIntake()
+    var intake = WatchIntake(at: Self.clock(0))
     _ = intake.read(Contract.Watch.Result(sequence: 0, schemas: [Self.schema(nil, "speed")]), at: Self.clock(9))
     intake.describe([Self.schema(2, "speed")])
     _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10)]), at: Self.clock(10))
@@ -136,7 +143,7 @@ import Varlink
   }
 
   @Test func `a connection that ends after a freeze leaves no value that its last reply did not confirm`() {
-    var intake = WatchIntake()
+    var intake = WatchIntake(at: Self.clock(0))
     let snapshot = Self.snapshot([Self.reading("speed", .int(5), at: 10, age: 9), Self.reading("rpm", .int(1), at: 18.5, age: 0.5)])
     _ = intake.read(snapshot, at: Self.clock(19))
     intake.describe([Self.schema(9, "speed", "rpm")])
@@ -147,7 +154,7 @@ import Varlink
   }
 
   @Test func `absence has a reason, and the time at which it was reported`() {
-    var intake = WatchIntake()
+    var intake = WatchIntake(at: Self.clock(0))
     _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10)]), at: Self.clock(10))
     let stale = Self.reading("speed", nil, reason: "stale")
     let absent = intake.read(Self.changes(stale), at: Self.clock(12)).observations
@@ -158,7 +165,7 @@ import Varlink
   }
 
   @Test func `states, properties that are no longer declared, and devices that are removed`() {
-    var intake = WatchIntake()
+    var intake = WatchIntake(at: Self.clock(0))
     _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10)]), at: Self.clock(10))
     let next = intake.read(Self.snapshot([], state: "parked"), at: Self.clock(20)).observations
     #expect(next.map(\.content) == [.value(.string("parked")), .absent("no longer declared")])
@@ -171,7 +178,7 @@ import Varlink
   }
 
   @Test func `values end when their device is removed, or with their lifetime before that`() {
-    var intake = WatchIntake()
+    var intake = WatchIntake(at: Self.clock(0))
     let snapshot = Self.snapshot([
       Self.reading("odometer", .int(9), at: 10), Self.reading("rpm", nil, reason: "stale"), Self.reading("soc", .int(1), at: 10),
       Self.reading("speed", .int(5), at: 10),

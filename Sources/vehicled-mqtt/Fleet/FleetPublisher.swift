@@ -30,7 +30,7 @@ final class FleetPublisher: EventSource {
     _ configuration: FleetConfiguration, host: String, watchInterval: Int, loop: EventLoop, send: @escaping ([OutgoingMessage]) -> Void
   ) {
     (self.configuration, self.send) = (configuration, send)
-    intake = WatchIntake(minimumInterval: watchInterval)
+    intake = WatchIntake(at: .now, minimumInterval: watchInterval)
     vehicle = configuration.vehicle ?? host
     super.init()
     loop.add(self)
