@@ -137,22 +137,27 @@ struct CarFeatures: Sendable {
   // MARK: Time
 
   func nextWake(_ queue: CarSendQueue, isDriven: Bool) -> Instant? {
-    [statusDue(queue, isDriven: isDriven), status.deadline, modeQuery.deadline, camera.nextWake, connectionTestDue(queue)].compactMap(
-      \.self
-    ).min()
+    [
+      statusDue(queue, isDriven: isDriven), status.deadline, modeQuery.deadline, camera.nextWake, cameraModesDue(queue),
+      connectionTestDue(queue),
+    ]
+    .compactMap(\.self).min()
   }
 
   /// Handles timeouts. Returns true if the camera's start timed out: the car may have ignored the commands sent since.
   mutating func expire(at now: Instant, _ effects: inout Effects) -> Bool {
     if status.isOverdue(at: now) { status.expire(&effects) }
     modeQuery.expire(at: now, &effects)
-    if status.isUnanswered { camera.carIsSilent(at: now) }
     return camera.expire(at: now, &effects)
   }
 
-  /// Returns a status request or keep-alive that is due, or nil.
+  /// Returns a request or keep-alive that is due, or nil.
   mutating func makeDueRequest(_ queue: CarSendQueue, isDriven: Bool, at now: Instant) -> CarQueuedCommand? {
     if let due = statusDue(queue, isDriven: isDriven), now >= due { return CarQueuedCommand(.status, [.status]) }
+    if let due = cameraModesDue(queue), now >= due {
+      camera.modesRequested(at: now)
+      return CarQueuedCommand(.greeting, [.modes])
+    }
     guard let due = connectionTestDue(queue), now >= due else { return nil }
     connectionTest.messageQueued(at: now)
     return CarQueuedCommand(.connectionTest, [.connectionTest])
@@ -168,6 +173,9 @@ struct CarFeatures: Sendable {
   private func statusDue(_ queue: CarSendQueue, isDriven: Bool) -> Instant? {
     !isDriven && camera.isQuiet && queue.commands.isEmpty ? status.due : nil
   }
+
+  /// When the modes must be requested because no picture has arrived; nil if other commands are queued.
+  private func cameraModesDue(_ queue: CarSendQueue) -> Instant? { queue.commands.isEmpty ? camera.modesDue : nil }
 
   /// When the next keep-alive is due; nil if the car has not requested keep-alives, one is queued, or the queue is full.
   private func connectionTestDue(_ queue: CarSendQueue) -> Instant? {
@@ -219,6 +227,8 @@ struct CarFeatures: Sendable {
   }
 
   /// Handles data from the camera's server. If it is not a picture, returns the reason as a message; the caller then calls `retryCamera`.
-  mutating func received(picture bytes: [UInt8], _ effects: inout Effects) -> String? { camera.received(bytes, &effects) }
+  mutating func received(picture bytes: [UInt8], at now: Instant, _ effects: inout Effects) -> String? {
+    camera.received(bytes, at: now, &effects)
+  }
   mutating func retryCamera(at now: Instant, _ effects: inout Effects) { camera.retry(at: now, &effects) }
 }

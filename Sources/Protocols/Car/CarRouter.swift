@@ -130,7 +130,7 @@ struct CarRouter: Sendable {
   }
 
   mutating func received(picture bytes: [UInt8], at now: Instant, _ effects: inout Effects) {
-    guard let message = features.received(picture: bytes, &effects) else { return }
+    guard let message = features.received(picture: bytes, at: now, &effects) else { return }
     reader.note("the camera's server: \(message)", at: now, &effects)
     features.retryCamera(at: now, &effects)
   }

@@ -286,8 +286,15 @@ import Testing
     #expect(camera.linkChanged(.up(maximumSend: nil), at: 1, &effects)?.starts(with: Array("GET /video_feed".utf8)) == true)
     #expect(camera.expire(at: 15 * .second, &effects) && camera.fault != nil && !camera.isBlocking)
     #expect(effects.list.suffix(2) == [.closeLink(.video), .complete(1, .failure(.timeout(milliseconds: 15_000)))])
+    // A response can be older than the command that the car has not read. The next one is not.
     camera.modesReceived(at: 16 * .second, &effects)
-    #expect(camera.fault == nil && camera.isQuiet)
+    camera.modesReceived(at: 16 * .second, &effects)
+    #expect(camera.fault != nil && camera.drivingRefusal != nil && camera.modesDue == 18 * .second)
+    #expect(camera.reply(isDriven: false) == .failure(CarCamera.noPicture))
+    camera.modesRequested(at: 18 * .second)
+    camera.modesReceived(at: 19 * .second, &effects)
+    #expect(camera.fault == nil && camera.drivingRefusal == nil && camera.isQuiet && camera.nextWake == nil && camera.modesDue == nil)
+    #expect(camera.reply(isDriven: false) == nil)
   }
 
   @Test func `a car that waits for its picture is freed, even if it responded before it read the command`() {
@@ -296,25 +303,22 @@ import Testing
     camera.videoRequested(at: 0, &effects)
     _ = camera.expire(at: 15 * .second, &effects)
     camera.modesReceived(at: 16 * .second, &effects)
-    #expect(camera.nextWake == nil && camera.fault == nil)
-    // It has sent its modes before that.
-    camera.carIsSilent(at: 31 * .second)
-    #expect(camera.fault != nil && camera.drivingRefusal != nil && camera.nextWake == 31 * .second)
+    camera.modesRequested(at: 18 * .second)
+    #expect(camera.nextWake == 25 * .second && camera.modesDue == 48 * .second, "the request is repeated")
     effects = Effects()
-    #expect(!camera.expire(at: 31 * .second, &effects) && effects.list == [.openLink(.video, url: "tcp:car:12346")])
-    #expect(camera.linkChanged(.down("refused"), at: 32 * .second, &effects) == nil && camera.nextWake == 42 * .second)
-    _ = camera.expire(at: 42 * .second, &effects)
-    #expect(camera.linkChanged(.up(maximumSend: nil), at: 42 * .second, &effects) != nil)
+    #expect(!camera.expire(at: 25 * .second, &effects) && effects.list == [.openLink(.video, url: "tcp:car:12346")])
+    #expect(camera.linkChanged(.down("refused"), at: 26 * .second, &effects) == nil && camera.nextWake == 36 * .second)
+    _ = camera.expire(at: 36 * .second, &effects)
+    #expect(camera.linkChanged(.up(maximumSend: nil), at: 36 * .second, &effects) != nil)
     effects = Effects()
-    #expect(camera.received(CarVideoTests.response, &effects) == nil)
-    #expect(effects.list == [.closeLink(.video)] && camera.fault == nil && camera.isQuiet && camera.nextWake == nil)
-    // A car that has responded for a minute is silent for another reason.
-    camera.beginStart(for: 2, at: 50 * .second, &effects)
-    camera.videoRequested(at: 50 * .second, &effects)
-    _ = camera.expire(at: 65 * .second, &effects)
-    camera.modesReceived(at: 66 * .second, &effects)
-    camera.carIsSilent(at: 126 * .second)
-    #expect(camera.nextWake == nil && camera.fault == nil)
+    #expect(camera.received(CarVideoTests.response, at: 37 * .second, &effects) == nil)
+    #expect(effects.list == [.closeLink(.video)] && camera.fault != nil && camera.modesDue == 39 * .second)
+    // It reads the earlier requests, but the camera can have been switched on more than once.
+    camera.modesReceived(at: 37 * .second, &effects)
+    #expect(camera.fault != nil)
+    camera.modesRequested(at: 39 * .second)
+    camera.modesReceived(at: 40 * .second, &effects)
+    #expect(camera.fault == nil && camera.isQuiet && camera.nextWake == nil)
   }
 
   @Test func `a setting takes effect once it is stored`() {

@@ -1,16 +1,16 @@
 // The camera's stream. After VideoStream On, an as-built car ignores all commands until a client has fetched the first picture. So the
 // stream is switched on only while the car is not driven, and the machine then fetches that picture itself, over a separate link. Driving
 // cannot start before the picture has arrived. The start of the stream continues even if its caller has disconnected, so that its result is
-// known. If no picture arrives, the machine goes on fetching one at longer intervals: that frees the car, for example if its program hung
-// meanwhile.
+// known. If no picture arrives, the machine goes on fetching one at longer intervals until the car reads commands: that frees the car, for
+// example if its program hung meanwhile. Until then, nothing is driven, and the stream is not switched on again.
 // Source: AutoTT, Cameras.py: the server listens on the next port, and closes connections before the stream is on.
 
 struct CarCamera: Sendable {
   private enum State: Sendable {
     case off, on
     case starting(Start)
-    /// No picture has arrived in time, so the car may still ignore commands until one is fetched.
-    case stuck(Start)
+    /// No picture has arrived in time, so the car may ignore commands until one is fetched.
+    case stuck(Start, CarReadCheck)
   }
 
   /// The error with which queued commands fail if no picture arrives, because the car may have ignored them.
@@ -25,14 +25,10 @@ struct CarCamera: Sendable {
   private static let retryInterval: Nanoseconds = 500 * .millisecond
   /// The interval between attempts to fetch a picture after the timeout.
   private static let rescueInterval: Nanoseconds = 10 * .second
-  /// How long the car must respond until it is sure that it reads commands: it can have sent responses before it read VideoStream On.
-  private static let doubtDuration: Nanoseconds = 60 * .second
 
   private let dialect: CarDialect
   private let endpoint: CarEndpoint?
   private var state = State.off
-  /// The start that timed out before the car responded, until this time.
-  private var doubt: (start: Start, until: Instant)?
 
   init(_ options: CarOptions) { (dialect, endpoint) = (options.dialect, options.endpoint) }
 
@@ -40,7 +36,7 @@ struct CarCamera: Sendable {
   private var fetch: Start? {
     switch state {
     case .off, .on: nil
-    case .starting(let start), .stuck(let start): start
+    case .starting(let start), .stuck(let start, _): start
     }
   }
 
@@ -58,6 +54,9 @@ struct CarCamera: Sendable {
   }
 
   var nextWake: Instant? { fetch?.nextWake }
+
+  /// When the car's modes must be requested, to find out whether it reads commands.
+  var modesDue: Instant? { if case .stuck(_, let check) = state { check.requestDue } else { nil } }
 
   var fault: String? {
     if case .stuck = state {
@@ -95,6 +94,7 @@ struct CarCamera: Sendable {
     }
     if case .on = state { return .success(Report()) }
     if isStarting { return .failure(.refused(code: .busy, "the camera is already starting")) }
+    if case .stuck = state { return .failure(Self.noPicture) }
     if dialect == .asBuilt, endpoint == nil {
       let message = "the first picture cannot be fetched, because the link has no host and port: use tcp:HOST:PORT"
       return .failure(.refused(code: .noHost, message))
@@ -104,8 +104,7 @@ struct CarCamera: Sendable {
 
   /// Begins a start of the stream; the caller queues its command.
   mutating func beginStart(for id: CommandID, at now: Instant, _ effects: inout Effects) {
-    closeLink(&effects)
-    (state, doubt) = (.starting(Start(for: id, at: now)), nil)
+    state = .starting(Start(for: id, at: now))
     effects.withdraw(.video, "the camera is starting")
   }
 
@@ -125,17 +124,19 @@ struct CarCamera: Sendable {
     if dialect == .asBuilt { effects.publish(.video, .bool(false)) } else { effects.withdraw(.video, "not reported") }
   }
 
-  /// Notes that the car has sent its modes, which shows that it accepts commands, unless it becomes silent soon.
+  /// Handles the car's list of modes.
   mutating func modesReceived(at now: Instant, _ effects: inout Effects) {
-    guard case .stuck(let start) = state else { return }
+    guard case .stuck(let start, var check) = state else { return }
+    guard check.modesReceived(at: now) else { return state = .stuck(start, check) }
     closeLink(&effects)
-    (state, doubt) = (.off, (start, now &+ Self.doubtDuration))
+    state = .off
   }
 
-  /// Notes that the car does not respond. It may be waiting for the picture of a start that timed out.
-  mutating func carIsSilent(at now: Instant) {
-    guard case .off = state, let doubt, now < doubt.until else { return }
-    (state, self.doubt) = (.stuck(doubt.start.rescue(at: now)), nil)
+  /// Notes that the car's modes are requested.
+  mutating func modesRequested(at now: Instant) {
+    guard case .stuck(let start, var check) = state else { return }
+    check.modesRequested(at: now)
+    state = .stuck(start, check)
   }
 
   /// Connects to the camera's server, after VideoStream On was passed to the link.
@@ -168,7 +169,7 @@ struct CarCamera: Sendable {
       effects.withdraw(.video, "the camera did not start")
       effects.fail(command: start.id, error)
     }
-    (state, doubt) = (.off, nil)
+    state = .off
   }
 
   /// Closes the link to the server if a picture is being fetched.
@@ -176,7 +177,9 @@ struct CarCamera: Sendable {
     if let fetch, fetch.step.isFetching { effects.append(.closeLink(.video)) }
   }
 
-  private mutating func update(_ start: Start) { if case .stuck = state { state = .stuck(start) } else { state = .starting(start) } }
+  private mutating func update(_ start: Start) {
+    if case .stuck(_, let check) = state { state = .stuck(start, check) } else { state = .starting(start) }
+  }
 
   // MARK: Events of the link to the server
 
@@ -195,19 +198,20 @@ struct CarCamera: Sendable {
   }
 
   /// Handles data from the server. If it is not a picture, returns the reason as a message; the caller then calls `retry`.
-  mutating func received(_ bytes: [UInt8], _ effects: inout Effects) -> String? {
+  mutating func received(_ bytes: [UInt8], at now: Instant, _ effects: inout Effects) -> String? {
     guard var start = fetch, case .reading = start.step else { return nil }
     switch start.firstEvent(in: bytes) {
     case .frame:
       effects.append(.closeLink(.video))
-      // After a timeout, the car reads VideoStream Off next.
-      guard isStarting else {
-        state = .off
-        break
+      if case .stuck(_, var check) = state {
+        check.pictureFetched(at: now)
+        start.enter(.waiting(until: now &+ Self.rescueInterval))
+        state = .stuck(start, check)
+      } else {
+        state = .on
+        effects.publish(.video, .bool(true))
+        effects.succeed(command: start.id)
       }
-      state = .on
-      effects.publish(.video, .bool(true))
-      effects.succeed(command: start.id)
     case .failed(let message): return message
     case nil: update(start)
     }
@@ -226,7 +230,7 @@ struct CarCamera: Sendable {
   mutating func expire(at now: Instant, _ effects: inout Effects) -> Bool {
     guard var start = fetch else { return false }
     if let deadline = start.deadline, now >= deadline {
-      state = .stuck(start.rescue(at: now &+ Self.rescueInterval))
+      state = .stuck(start.rescue(at: now &+ Self.rescueInterval), CarReadCheck(at: now))
       effects.append(.closeLink(.video))
       effects.withdraw(.video, "no picture from the camera")
       effects.fail(command: start.id, .timeout(milliseconds: Int(Self.timeout / .millisecond)))
