@@ -35,6 +35,8 @@ public struct WatchIntake {
   private var lifetimes: [String: [String: Int64]] = [:]
   /// When the latest reply was read, in µs of the boot.
   private var lastRead: Int64 = 0
+  /// How long before that it was sent, in µs.
+  private var sendDelay: Int64 = 0
   /// Since when the wall clock has not been set, on the boot clock, as far as this program has seen, and its offset.
   private var wallClock: (steadySince: Int64, offset: Int64)
 
@@ -92,11 +94,12 @@ public struct WatchIntake {
     lastRead = clock.boot
     let isSteady = (clock.offset &- wallClock.offset).magnitude <= Self.tolerance
     wallClock = (isSteady ? wallClock.steadySince : clock.boot, clock.offset)
+    sendDelay = delay(of: result, at: clock)
     for schema in result.schemas ?? [] { learn(schema) }
     for device in result.snapshot ?? [] { add(device, at: clock, to: &ends, &observations) }
     for reading in result.changes ?? [] { observe(reading, at: clock, to: &ends, &observations) }
     for event in result.events ?? [] where event.name == Contract.Event.removed {
-      remove(event.device, event.text, at: time(wall: event.time, age: 0, clock), to: &observations)
+      remove(event.device, event.text, at: time(wall: event.time, otherwise: clock.boot, clock), to: &observations)
     }
     return (ends + observations, removedDevices)
   }
@@ -162,22 +165,39 @@ public struct WatchIntake {
     return Latest(time: latest.time + lifetime, content: Self.stale, unit: latest.unit)
   }
 
-  /// The time of a reading on the boot clock. The age is that when it was sent, exact to 1 ms, and wrong by the time for which this program
-  /// did not read. The wall-clock time is exact to 1 µs, but only if the clock has not been set since.
+  /// The time of a reading on the boot clock. The wall-clock time is exact to 1 µs, but only if the clock has not been set since. The age is
+  /// that when the reply was sent, exact to 1 ms.
   private func time(of reading: Contract.Reading, at clock: ClockReading) -> Int64 {
     guard reading.value != nil else { return clock.boot }
-    let seconds = reading.age ?? 0
-    let age = abs(seconds) < 1e9 ? Int64(seconds * 1e6) : 0
-    return reading.time.map { time(wall: $0, age: age, clock) } ?? clock.boot - age
+    let byAge = clock.boot - sendDelay - age(of: reading)
+    return reading.time.map { time(wall: $0, otherwise: byAge, clock) } ?? byAge
   }
 
-  /// A wall-clock time in µs on the boot clock. If the clock may have been set since, it is taken from its age when it was sent.
-  private func time(wall: Int, age: Int64, _ clock: ClockReading) -> Int64 {
-    let byAge = clock.boot - age
+  private func age(of reading: Contract.Reading) -> Int64 {
+    let seconds = reading.age ?? 0
+    return abs(seconds) < 1e9 ? Int64(seconds * 1e6) : 0
+  }
+
+  /// A wall-clock time in µs on the boot clock, or `other` if the clock may have been set since.
+  private func time(wall: Int, otherwise other: Int64, _ clock: ClockReading) -> Int64 {
+    if let time = steadyTime(wall: wall, clock) { return time }
     let (byWall, overflows) = Int64(wall).subtractingReportingOverflow(clock.offset)
-    guard !overflows else { return byAge }
-    let (sent, isTooLate) = byWall.addingReportingOverflow(age)
-    let isSinceSteady = !isTooLate && sent >= wallClock.steadySince && sent <= clock.boot
-    return isSinceSteady || (byWall &- byAge).magnitude <= Self.tolerance ? byWall : byAge
+    return !overflows && (byWall &- other).magnitude <= Self.tolerance ? byWall : other
+  }
+
+  /// A wall-clock time in µs on the boot clock, or nil if the clock may have been set since.
+  private func steadyTime(wall: Int, _ clock: ClockReading) -> Int64? {
+    let (time, overflows) = Int64(wall).subtractingReportingOverflow(clock.offset)
+    return !overflows && time >= wallClock.steadySince && time <= clock.boot ? time : nil
+  }
+
+  /// How long ago a reply was sent, in µs, as one of its readings shows; 0 if none was measured since the wall clock was last set.
+  private func delay(of result: Contract.Watch.Result, at clock: ClockReading) -> Int64 {
+    func delay(of reading: Contract.Reading) -> Int64? {
+      reading.time.flatMap { steadyTime(wall: $0, clock) }.map { max(0, clock.boot - $0 - age(of: reading)) }
+    }
+    for reading in result.changes ?? [] { if let delay = delay(of: reading) { return delay } }
+    for device in result.snapshot ?? [] { for reading in device.readings { if let delay = delay(of: reading) { return delay } } }
+    return 0
   }
 }

@@ -76,6 +76,21 @@ import Varlink
     #expect(intake.read(snapshot, at: Self.clock(14.5)).observations.dropFirst().map(\.time) == [10_400_000, 8_000_000])
   }
 
+  @Test func `a value from before the clock was set keeps its time after a reconnection`() {
+    var intake = WatchIntake(at: Self.clock(0))
+    // The clock was 20 s behind for the first 10 s.
+    _ = intake.read(
+      Contract.Watch.Result(sequence: 0), at: ClockReading(boot: 5_000_000, wall: Self.offset - 15_000_000, isSynchronised: false))
+    _ = intake.read(Contract.Watch.Result(sequence: 1), at: Self.clock(11))
+    intake.restart()
+    let old = Self.reading("vin", .string("V"), at: 5 - 20, age: 95)
+    #expect(intake.read(Self.snapshot([old]), at: Self.clock(100)).observations.last?.time == 5_000_000)
+    // The same in a reply that is read 4 s late.
+    intake.restart()
+    let late = Self.snapshot([Self.reading("speed", .int(5), at: 105.9, age: 0.1), Self.reading("vin", .string("V"), at: 5 - 20, age: 101)])
+    #expect(intake.read(late, at: Self.clock(110)).observations.dropFirst().map(\.time) == [105_900_000, 5_000_000])
+  }
+
   // MARK: Lifetimes
 
   /// A schema with values of this lifetime in seconds.
