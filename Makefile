@@ -67,13 +67,20 @@ protocols: export VEHICLED_PROTOCOLS_ONLY = 1
 protocols: ## build only the protocols and run the tests that match FILTER=REGEX
 	swift test --scratch-path .build/protocols $(if $(FILTER),--filter '$(FILTER)')
 
+# The tests of the programs mostly wait, and those of the modules mostly compute, so they run side by side.
+system_tests = '^SystemTests\.'
+run_tests = env SWIFT_BACKTRACE=enable=yes SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PROGRAMS=$(linked)/bin \
+  VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python $(CURDIR)/.build/debug/vehicledPackageTests.xctest --testing-library swift-testing
+
 # The release build uses one processor much of the time, so the fuzzers are built beside it.
 test: setup lint ## run the same checks as CI
 	@mkdir -p .build; nice $(MAKE) -s fuzzers $(fuzz_short) >.build/fuzzers.log 2>&1 & fuzzers=$$!; $(MAKE) build check-install || { kill $$fuzzers; exit 1; }; \
 	  wait $$fuzzers || { cat .build/fuzzers.log; exit 1; }
+	swift build --build-tests
 	@rm -f .build/test-failed
-	@{ SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PROGRAMS=$(linked)/bin VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python swift test 2>&1 || echo failed >.build/test-failed; } \
-	  | tee .build/test.log; if [ -e .build/test-failed ]; then echo "failed:"; \
+	@{ nice $(run_tests) --skip $(system_tests) >.build/module-tests.log 2>&1 || echo failed >.build/test-failed; } & modules=$$!; \
+	  { $(run_tests) --filter $(system_tests) 2>&1 || echo failed >.build/test-failed; } | tee .build/system-tests.log; wait $$modules; cat .build/module-tests.log; \
+	  if [ -e .build/test-failed ]; then echo "failed:"; cat .build/*-tests.log >.build/test.log; \
 	  grep '✘' .build/test.log; grep -E -A 16 'Fatal error|Program crashed|crashed:$$' .build/test.log | cut -c 1-240 | head -n 60; exit 1; fi
 	@$(MAKE) -s fuzz-short
 

@@ -100,14 +100,14 @@ import Varlink
     return recorded
   }
 
-  @Test func `a week has exactly the trips and charges of its plan`() throws {
-    let plan = DrivingPlan(days: 7, seed: 14)
+  @Test func `three days have exactly the trips and charges of their plan`() throws {
+    let plan = DrivingPlan(days: 3, seed: 14)
     var recording = try PlannedRecording(PlannedCar(plan, seed: 14), rate: 1, seed: 14)
     let found = try record(&recording, until: plan.length).periods(at: plan.length / 1000)
     let trips = found.filter { $0.kind == .trip }
     let charges = found.filter { $0.kind == .charge }
     let planned = (trips: plan.activities.filter(\.isTrip), charges: plan.activities.filter { !$0.isTrip })
-    #expect(planned.trips.count >= 12 && planned.charges.count >= 5)
+    #expect(planned.trips.count >= 5 && planned.charges.count >= 2)
     try #require(trips.count == planned.trips.count && charges.count == planned.charges.count)
     for (trip, plan) in zip(trips, planned.trips) {
       // A parked car is probed every 30 s.
