@@ -247,7 +247,8 @@ class Guests:
             "status": ["status", name], "get": ["get", "ev.rpm", "torq.speed"], "watch": ["watch", "--json", "--count", "30", "ev.rpm", "board.erpm", "torq.speed"],
             "describe": ["describe", name], "scan": ["scan", "ble", "--seconds", "2"], "doctor": ["doctor"],
             "toy": ["toy", random.choice(("history", "whoami", "votes"))], "snapshot": ["camera", "snapshot", "--force", self.house.path("picture.jpg")]}[what]
-        await self.vehiclectl(*arguments)
+        # All three devices can be down, for as long as their patience, and begin to recover.
+        await self.vehiclectl(*arguments, seconds=180 if what == "watch" else 60)
 
     async def vehiclectl(self, *arguments, seconds=60, **options):
         begun = now()
