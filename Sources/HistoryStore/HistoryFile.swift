@@ -36,9 +36,11 @@ enum HistoryFile {
   /// Opens the database in a directory. A new database is initialised.
   static func open(_ directory: String, writable: Bool) throws(StoreError) -> Database {
     // Power can fail at any time, so each commit is on the disk when it returns. The log is checkpointed after about an hour of driving.
+    // Each thread that reads has a cache of its own. A small one is enough, because the kernel caches the file.
     try Database(
       directory + "/" + name, format, writable: writable,
-      settings: "PRAGMA cache_size = -4000" + (writable ? "; PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 8388608" : ""))
+      settings: writable
+        ? "PRAGMA cache_size = -4000; PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 8388608" : "PRAGMA cache_size = -1000")
   }
 
   /// Creates the reserve, a file that is removed when the disk is full, to make room for deleting old blocks. If there is not enough space
