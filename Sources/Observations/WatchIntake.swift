@@ -168,8 +168,9 @@ public struct WatchIntake {
   /// The time of a reading on the boot clock. The wall-clock time is exact to 1 µs, but only if the clock has not been set since. The age is
   /// that when the reply was sent, exact to 1 ms.
   private func time(of reading: Contract.Reading, at clock: ClockReading) -> Int64 {
-    guard reading.value != nil else { return clock.boot }
     let byAge = clock.boot - sendDelay - age(of: reading)
+    // An absence that this reader has not seen begin is observed now.
+    if reading.value == nil, devices[reading.device]?.properties[reading.property] == nil { return byAge }
     return reading.time.map { time(wall: $0, otherwise: byAge, clock) } ?? byAge
   }
 
@@ -191,10 +192,11 @@ public struct WatchIntake {
     return !overflows && time >= wallClock.steadySince && time <= clock.boot ? time : nil
   }
 
-  /// How long ago a reply was sent, in µs, as one of its readings shows; 0 if none was measured since the wall clock was last set.
+  /// How long ago a reply was sent, in µs, as one of its values shows; 0 if none was measured since the wall clock was last set.
   private func delay(of result: Contract.Watch.Result, at clock: ClockReading) -> Int64 {
     func delay(of reading: Contract.Reading) -> Int64? {
-      reading.time.flatMap { steadyTime(wall: $0, clock) }.map { max(0, clock.boot - $0 - age(of: reading)) }
+      guard reading.value != nil, let wall = reading.time, let time = steadyTime(wall: wall, clock) else { return nil }
+      return max(0, clock.boot - time - age(of: reading))
     }
     for reading in result.changes ?? [] { if let delay = delay(of: reading) { return delay } }
     for device in result.snapshot ?? [] { for reading in device.readings { if let delay = delay(of: reading) { return delay } } }

@@ -19,9 +19,9 @@ public enum Contract {
     public let property: String
     public let value: Value?
     public let unit: String?
-    /// Microseconds since the Unix epoch.
+    /// When the value was measured, or since when it is absent for this reason, in microseconds since the Unix epoch.
     public let time: Int?
-    /// The age in seconds.
+    /// The age of the value in seconds.
     public let age: Double?
     /// Why there is no value, or a remark on the value (`pending`).
     public var reason: String?

@@ -76,6 +76,18 @@ import Varlink
     #expect(intake.read(snapshot, at: Self.clock(14.5)).observations.dropFirst().map(\.time) == [10_400_000, 8_000_000])
   }
 
+  @Test func `an absence that is read late has the time at which it began, and the next value keeps its own`() {
+    var intake = WatchIntake(at: Self.clock(0))
+    _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10)]), at: Self.clock(10))
+    let absent = intake.read(Self.changes(Self.reading("speed", nil, at: 11.5, reason: "link down: unplugged")), at: Self.clock(28))
+    #expect(absent.observations == [Self.sample("speed", .absent("link down: unplugged"), at: 11.5)])
+    let next = intake.read(Self.changes(Self.reading("speed", .int(6), at: 12, age: 0.001)), at: Self.clock(28)).observations
+    #expect(next == [Self.sample("speed", .value(.int(6)), at: 12)])
+    // The absence of a property that is new to this reader is as old as the reply.
+    let other = intake.read(Self.changes(Self.reading("rpm", nil, at: 3, reason: "stale")), at: Self.clock(28)).observations
+    #expect(other.map(\.time) == [28_000_000])
+  }
+
   @Test func `a value from before the clock was set keeps its time after a reconnection`() {
     var intake = WatchIntake(at: Self.clock(0))
     // The clock was 20 s behind for the first 10 s.

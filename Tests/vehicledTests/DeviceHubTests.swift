@@ -68,6 +68,7 @@ import Varlink
   @Test func `a value is published with its unit and time`() throws {
     let rig = Rig()
     #expect(try rig.get("rpm").reason == "not known yet")
+    #expect(try rig.get("rpm").time == nil)
     rig.publish((0, .value(.int(824))))
     let reading = try rig.get("ev.rpm")
     #expect(reading.value == .int(824))
@@ -81,10 +82,20 @@ import Varlink
     let client = Client()
     try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: ["rpm"])
     rig.publish((0, .value(.int(824))), (1, .value(.float(12.5))))
+    let measured = try #require(client.changes.first { $0.property == "rpm" }?.time)
     #expect(await until { (try? rig.get("rpm").reason) == "stale" })
     #expect(try rig.get("rpm").value == nil)
+    let stale = measured + 60_000
+    #expect(try rig.get("rpm").time == stale, "absent since the end of its lifetime")
     #expect(try rig.get("odometer").value == .float(12.5))
     #expect(await until { client.changes.last?.reason == "stale" })
+    #expect(client.changes.last?.time == stale && client.changes.last?.age == nil)
+    // Another reason begins later, and the same one does not begin again.
+    rig.publish((0, .absent("not supported")))
+    let since = try #require(try rig.get("rpm").time)
+    #expect(since > stale && abs(since - Int(Clock.wall())) < 5_000_000)
+    rig.publish((0, .absent("not supported")))
+    #expect(try rig.get("rpm").time == since)
   }
 
   @Test func `watchers are notified in time although an earlier value becomes stale much later`() async throws {

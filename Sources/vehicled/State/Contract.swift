@@ -14,7 +14,8 @@ extension DeviceState {
         device: device.name, property: property.name, value: value, unit: property.unit, time: Int(slot.wall),
         age: Double((boot - slot.measuredAt) / .millisecond) / 1000)
     case .absent(let reason):
-      return Contract.Reading(device: device.name, property: property.name, unit: property.unit, reason: reason)
+      return Contract.Reading(
+        device: device.name, property: property.name, unit: property.unit, time: absentSince(index), reason: reason)
     }
   }
 
@@ -35,7 +36,8 @@ extension DeviceState {
       let slot = slots[index]
       let age = Double((boot - slot.measuredAt) / .millisecond) / 1000
       ReadingWriter.reading(readingStart, sharedSchema.heads[index], value: value, time: Int(slot.wall), age: age, to: &bytes)
-    case .absent(let reason): ReadingWriter.reading(readingStart, sharedSchema.heads[index], value: nil, reason: reason, to: &bytes)
+    case .absent(let reason):
+      ReadingWriter.reading(readingStart, sharedSchema.heads[index], value: nil, time: absentSince(index), reason: reason, to: &bytes)
     }
   }
 

@@ -12,7 +12,7 @@ import Varlink
     var isChanged = false
     /// When the value was measured (CLOCK_BOOTTIME, ns), or 0 if there has been none.
     var measuredAt: Int64 = 0
-    /// When the value was measured (wall time, µs), or 0 if there has been none.
+    /// When the value was measured, or since when it is absent for this reason (wall time, µs); 0 if there has been none.
     var wall: Int64 = 0
     /// When subscribers were last notified (CLOCK_BOOTTIME, ns).
     var notified: Int64 = 0
@@ -71,6 +71,13 @@ import Varlink
     return slot.content
   }
 
+  /// Since when a property is absent for the current reason (wall time, µs), or nil if it has not had a value.
+  func absentSince(_ index: Int) -> Int? {
+    let slot = slots[index]
+    if case .value = slot.content, let time = sharedSchema.freshness(index) { return Int(slot.wall + time / .microsecond) }
+    return slot.wall == 0 ? nil : Int(slot.wall)
+  }
+
   // MARK: DeviceObserver
 
   func deviceUpdated(_ readings: [Reading]) {
@@ -89,6 +96,8 @@ import Varlink
           if isSame, interval(boot) == interval(slots[index].notified) { continue }
         } else if isSame {
           continue
+        } else {
+          slots[index].wall = wall
         }
         slots[index].content = reading.content
         if slots[index].markChanged(at: boot) { changed.append(index) }
@@ -123,13 +132,15 @@ import Varlink
 
   func deviceLinkChanged(_ port: LinkSupervisor) {
     if port.name == .main, case .down(let reason) = port.state {
-      let boot = Clock.boot()
-      for index in slots.indices where sharedSchema.freshness(index) != nil { withdraw(index, Self.linkDown + reason, boot) }
+      let (boot, wall) = (Clock.boot(), Clock.wall())
+      for index in slots.indices where sharedSchema.freshness(index) != nil { withdraw(index, Self.linkDown + reason, since: wall, boot) }
     }
     if port.name == .main, port.isUp {
-      let boot = Clock.boot()
+      let (boot, wall) = (Clock.boot(), Clock.wall())
       for index in slots.indices {
-        if case .absent(let reason) = slots[index].content, reason.hasPrefix(Self.linkDown) { withdraw(index, Self.unknown, boot) }
+        if case .absent(let reason) = slots[index].content, reason.hasPrefix(Self.linkDown) {
+          withdraw(index, Self.unknown, since: wall, boot)
+        }
       }
     }
     hub.deviceChanged(self)
@@ -150,10 +161,10 @@ import Varlink
 
   // MARK: Freshness
 
-  /// Makes a property absent for this reason.
-  private func withdraw(_ index: Int, _ reason: String, _ boot: Int64) {
+  /// Makes a property absent for this reason since this wall time (µs).
+  private func withdraw(_ index: Int, _ reason: String, since wall: Int64, _ boot: Int64) {
     guard slots[index].content != .absent(reason) else { return }
-    slots[index].content = .absent(reason)
+    (slots[index].content, slots[index].wall) = (.absent(reason), wall)
     if slots[index].markChanged(at: boot) { changed.append(index) }
   }
 
@@ -161,7 +172,9 @@ import Varlink
   /// value.
   private func expire() {
     let boot = Clock.boot()
-    for index in slots.indices where content(index, at: boot) == .absent("stale") { withdraw(index, "stale", boot) }
+    for index in slots.indices where content(index, at: boot) == .absent("stale") {
+      withdraw(index, "stale", since: absentSince(index).map(Int64.init) ?? 0, boot)
+    }
     scheduleExpiry(boot)
     deviceTurnEnded()
   }
