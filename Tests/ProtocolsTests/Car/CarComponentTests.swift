@@ -289,10 +289,10 @@ import Testing
     // A response can be older than the command that the car has not read. The next one is not.
     camera.modesReceived(at: 16 * .second, &effects)
     camera.modesReceived(at: 16 * .second, &effects)
-    #expect(camera.fault != nil && camera.drivingRefusal != nil && camera.modesDue == 18 * .second)
+    #expect(camera.fault != nil && camera.drivingRefusal != nil && camera.modesDue == 22 * .second)
     #expect(camera.reply(isDriven: false) == .failure(CarCamera.noPicture))
-    camera.modesRequested(at: 18 * .second)
-    camera.modesReceived(at: 19 * .second, &effects)
+    camera.modesRequested(at: 22 * .second)
+    camera.modesReceived(at: 23 * .second, &effects)
     #expect(camera.fault == nil && camera.drivingRefusal == nil && camera.isQuiet && camera.nextWake == nil && camera.modesDue == nil)
     #expect(camera.reply(isDriven: false) == nil)
   }
@@ -303,8 +303,8 @@ import Testing
     camera.videoRequested(at: 0, &effects)
     _ = camera.expire(at: 15 * .second, &effects)
     camera.modesReceived(at: 16 * .second, &effects)
-    camera.modesRequested(at: 18 * .second)
-    #expect(camera.nextWake == 25 * .second && camera.modesDue == 48 * .second, "the request is repeated")
+    camera.modesRequested(at: 22 * .second)
+    #expect(camera.nextWake == 25 * .second && camera.modesDue == 52 * .second, "the request is repeated")
     effects = Effects()
     #expect(!camera.expire(at: 25 * .second, &effects) && effects.list == [.openLink(.video, url: "tcp:car:12346")])
     #expect(camera.linkChanged(.down("refused"), at: 26 * .second, &effects) == nil && camera.nextWake == 36 * .second)
@@ -312,12 +312,12 @@ import Testing
     #expect(camera.linkChanged(.up(maximumSend: nil), at: 36 * .second, &effects) != nil)
     effects = Effects()
     #expect(camera.received(CarVideoTests.response, at: 37 * .second, &effects) == nil)
-    #expect(effects.list == [.closeLink(.video)] && camera.fault != nil && camera.modesDue == 39 * .second)
+    #expect(effects.list == [.closeLink(.video)] && camera.fault != nil && camera.modesDue == 43 * .second)
     // It reads the earlier requests, but the camera can have been switched on more than once.
     camera.modesReceived(at: 37 * .second, &effects)
     #expect(camera.fault != nil)
-    camera.modesRequested(at: 39 * .second)
-    camera.modesReceived(at: 40 * .second, &effects)
+    camera.modesRequested(at: 43 * .second)
+    camera.modesReceived(at: 44 * .second, &effects)
     #expect(camera.fault == nil && camera.isQuiet && camera.nextWake == nil)
   }
 

@@ -69,7 +69,7 @@ import Testing
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     #expect(rig.lost.count == 2 && rig.fault != nil, "the response can be older than the command that the car has not read")
     rig.respondsToModes = true
-    rig.run(for: 3 * .second)
+    rig.run(for: 7 * .second)
     rig.give(.leaseBegan(deadline: 300 * .millisecond))
     #expect(rig.lost.count == 2 && rig.fault == nil)
   }

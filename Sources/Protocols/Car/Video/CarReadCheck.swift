@@ -12,8 +12,9 @@ struct CarReadCheck: Sendable {
     case requested
   }
 
-  /// How long after the first response all responses to earlier requests have arrived.
-  private static let settlingTime: Nanoseconds = 2 * .second
+  /// How long after the first response all responses to earlier requests have arrived. In between, the car can start a mode's camera, which
+  /// takes 2 s, and read its status.
+  private static let settlingTime: Nanoseconds = 6 * .second
   /// How long to wait for a response before the next request.
   private static let requestInterval: Nanoseconds = 30 * .second
 
