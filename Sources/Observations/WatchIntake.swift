@@ -9,6 +9,8 @@ public struct WatchIntake {
   /// The largest difference between the measurement times computed from `time` and from `age` that transport delay can account for, in
   /// µs.
   private static let tolerance: Int64 = 1_000_000
+  /// For how long before the start of this program the wall clock is assumed not to have been set, in µs.
+  private static let timeBeforeStart: Int64 = 10_000_000
   /// The interval in which the daemon sends an unchanged value again, in µs.
   private static let repeatInterval: Int64 = 1_000_000
   /// The reason of a value that was not confirmed within its lifetime, as the daemon gives it.
@@ -43,7 +45,7 @@ public struct WatchIntake {
   /// Creates an intake for a watch with this minimum interval, in ms, that begins after `clock` was read.
   public init(at clock: ClockReading, minimumInterval: Int = 0) {
     confirmationDelay = Self.repeatInterval + Int64(minimumInterval) * 1000
-    wallClock = (clock.boot, clock.offset)
+    wallClock = (clock.boot - Self.timeBeforeStart, clock.offset)
   }
 
   /// Learns the lifetimes of values from a reply of Describe. It can be older than the schemas in the replies of Watch, which take
@@ -168,35 +170,39 @@ public struct WatchIntake {
   /// The time of a reading on the boot clock. The wall-clock time is exact to 1 µs, but only if the clock has not been set since. The age is
   /// that when the reply was sent, exact to 1 ms.
   private func time(of reading: Contract.Reading, at clock: ClockReading) -> Int64 {
-    let byAge = clock.boot - sendDelay - age(of: reading)
+    let age = age(of: reading)
+    let byAge = clock.boot - sendDelay - age
     // An absence that this reader has not seen begin is observed now.
     if reading.value == nil, devices[reading.device]?.properties[reading.property] == nil { return byAge }
-    return reading.time.map { time(wall: $0, otherwise: byAge, clock) } ?? byAge
+    return reading.time.map { time(wall: $0, age: age, otherwise: byAge, clock) } ?? byAge
   }
 
+  /// The age of a reading in µs; 0 if it has none.
   private func age(of reading: Contract.Reading) -> Int64 {
     let seconds = reading.age ?? 0
     return abs(seconds) < 1e9 ? Int64(seconds * 1e6) : 0
   }
 
   /// A wall-clock time in µs on the boot clock, or `other` if the clock may have been set since.
-  private func time(wall: Int, otherwise other: Int64, _ clock: ClockReading) -> Int64 {
-    if let time = steadyTime(wall: wall, clock) { return time }
+  private func time(wall: Int, age: Int64 = 0, otherwise other: Int64, _ clock: ClockReading) -> Int64 {
+    if let time = steadyTime(wall: wall, age: age, clock) { return time }
     let (byWall, overflows) = Int64(wall).subtractingReportingOverflow(clock.offset)
     return !overflows && (byWall &- other).magnitude <= Self.tolerance ? byWall : other
   }
 
-  /// A wall-clock time in µs on the boot clock, or nil if the clock may have been set since.
-  private func steadyTime(wall: Int, _ clock: ClockReading) -> Int64? {
+  /// A wall-clock time in µs on the boot clock, or nil if the clock may have been set since. A value of this age that was sent in the
+  /// future shows that it was.
+  private func steadyTime(wall: Int, age: Int64, _ clock: ClockReading) -> Int64? {
     let (time, overflows) = Int64(wall).subtractingReportingOverflow(clock.offset)
-    return !overflows && time >= wallClock.steadySince && time <= clock.boot ? time : nil
+    return !overflows && time >= wallClock.steadySince && time <= clock.boot - max(age, 0) ? time : nil
   }
 
   /// How long ago a reply was sent, in µs, as one of its values shows; 0 if none was measured since the wall clock was last set.
   private func delay(of result: Contract.Watch.Result, at clock: ClockReading) -> Int64 {
     func delay(of reading: Contract.Reading) -> Int64? {
-      guard reading.value != nil, let wall = reading.time, let time = steadyTime(wall: wall, clock) else { return nil }
-      return max(0, clock.boot - time - age(of: reading))
+      guard reading.value != nil, let wall = reading.time else { return nil }
+      let age = age(of: reading)
+      return steadyTime(wall: wall, age: age, clock).map { clock.boot - $0 - age }
     }
     for reading in result.changes ?? [] { if let delay = delay(of: reading) { return delay } }
     for device in result.snapshot ?? [] { for reading in device.readings { if let delay = delay(of: reading) { return delay } } }

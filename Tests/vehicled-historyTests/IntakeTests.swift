@@ -74,6 +74,11 @@ import Varlink
     // Sent at 10.5 s, and read 4 s later. The older value is from before the start.
     let snapshot = Self.snapshot([Self.reading("speed", .int(5), at: 10.4, age: 0.1), Self.reading("soc", .int(70), at: 8, age: 2.5)])
     #expect(intake.read(snapshot, at: Self.clock(14.5)).observations.dropFirst().map(\.time) == [10_400_000, 8_000_000])
+    // Nothing was measured after the start.
+    var other = WatchIntake(at: Self.clock(10))
+    let older = Self.snapshot([Self.reading("speed", .int(5), at: 9.9, age: 0.4)])
+    #expect(other.read(older, at: Self.clock(14.5)).observations.last?.time == 9_900_000)
+    #expect(other.read(Self.changes(Self.reading("speed", .int(6), at: 11)), at: Self.clock(14.5)).observations.map(\.time) == [11_000_000])
   }
 
   @Test func `an absence that is read late has the time at which it began, and the next value keeps its own`() {
@@ -101,6 +106,15 @@ import Varlink
     intake.restart()
     let late = Self.snapshot([Self.reading("speed", .int(5), at: 105.9, age: 0.1), Self.reading("vin", .string("V"), at: 5 - 20, age: 101)])
     #expect(intake.read(late, at: Self.clock(110)).observations.dropFirst().map(\.time) == [105_900_000, 5_000_000])
+  }
+
+  @Test func `a value from before the clock was set back keeps its time`() {
+    var intake = WatchIntake(at: Self.clock(0))
+    _ = intake.read(
+      Contract.Watch.Result(sequence: 0), at: ClockReading(boot: 1_000_000_000, wall: Self.offset + 1_600_000_000, isSynchronised: false))
+    _ = intake.read(Contract.Watch.Result(sequence: 1), at: Self.clock(1100))
+    let old = Self.snapshot([Self.reading("vin", .string("V"), at: 1600, age: 1000)])
+    #expect(intake.read(old, at: Self.clock(2000)).observations.last?.time == 1_000_000_000)
   }
 
   // MARK: Lifetimes
