@@ -12,7 +12,7 @@ import Varlink
     var isChanged = false
     /// When the value was measured (CLOCK_BOOTTIME, ns), or 0 if there has been none.
     var measuredAt: Int64 = 0
-    /// When the value was measured, or since when it is absent for this reason (wall time, µs); 0 if there has been none.
+    /// When the value was measured, or since when it is absent for this reason (wall time, µs); 0 if nothing was reported.
     var wall: Int64 = 0
     /// When subscribers were last notified (CLOCK_BOOTTIME, ns).
     var notified: Int64 = 0
@@ -71,7 +71,7 @@ import Varlink
     return slot.content
   }
 
-  /// Since when a property is absent for the current reason (wall time, µs), or nil if it has not had a value.
+  /// Since when a property is absent for the current reason (wall time, µs), or nil if nothing was reported.
   func absentSince(_ index: Int) -> Int? {
     let slot = slots[index]
     if case .value = slot.content, let time = sharedSchema.freshness(index) { return Int(slot.wall + time / .microsecond) }
