@@ -69,7 +69,7 @@ protocols: ## build only the protocols and run the tests that match FILTER=REGEX
 
 # The tests of the programs mostly wait, and those of the modules mostly compute, so they run side by side.
 system_tests = '^SystemTests\.'
-run_tests = env SWIFT_BACKTRACE=enable=yes SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PROGRAMS=$(linked)/bin \
+run_tests = env SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PROGRAMS=$(linked)/bin \
   VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python $(CURDIR)/.build/debug/vehicledPackageTests.xctest --testing-library swift-testing
 
 # The release build uses one processor much of the time, so the fuzzers are built beside it.
@@ -78,7 +78,7 @@ test: setup lint ## run the same checks as CI
 	  wait $$fuzzers || { cat .build/fuzzers.log; exit 1; }
 	swift build --build-tests
 	@rm -f .build/test-failed
-	@{ nice $(run_tests) --skip $(system_tests) >.build/module-tests.log 2>&1 || echo failed >.build/test-failed; } & modules=$$!; \
+	@{ nice $(run_tests) --skip $(system_tests) >.build/module-tests.log 2>&1 || echo failed >.build/test-failed; } & modules=$$!; trap 'pkill -P $$modules' INT TERM; \
 	  { $(run_tests) --filter $(system_tests) 2>&1 || echo failed >.build/test-failed; } | tee .build/system-tests.log; wait $$modules; cat .build/module-tests.log; \
 	  if [ -e .build/test-failed ]; then echo "failed:"; cat .build/*-tests.log >.build/test.log; \
 	  grep '✘' .build/test.log; grep -E -A 16 'Fatal error|Program crashed|crashed:$$' .build/test.log | cut -c 1-240 | head -n 60; exit 1; fi
