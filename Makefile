@@ -69,7 +69,7 @@ protocols: ## build only the protocols and run the tests that match FILTER=REGEX
 
 # The tests of the programs mostly wait, and those of the modules mostly compute, so they run side by side.
 system_tests = '^SystemTests\.'
-run_tests = env SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PROGRAMS=$(linked)/bin \
+run_tests = env NO_COLOR=1 SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PROGRAMS=$(linked)/bin \
   VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python $(CURDIR)/.build/debug/vehicledPackageTests.xctest --testing-library swift-testing
 
 # The release build uses one processor much of the time, so the fuzzers are built beside it.
