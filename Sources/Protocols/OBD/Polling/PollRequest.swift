@@ -187,9 +187,17 @@ struct PollRequest: Sendable {
     misses += 1
     duration = max(duration, took)
     frameCount.drop()
-    // An ECU that does not respond is retried at growing intervals, up to `maxPause`.
-    due = max(due, now &+ min(period << Int64(min(misses, 10)), maxPause))
+    // A single response may have been lost. After that, the request is retried at growing intervals, up to `maxPause`.
+    due =
+      isFirstRetry
+      ? now &+ min(2 &* period, Self.firstPause) : max(due, now &+ min(period << Int64(min(misses - 1, 10)), maxPause))
   }
+
+  /// Whether the last request was the only one without a usable response, so that this one follows soon and does not wait for a gap.
+  var isFirstRetry: Bool { misses == 1 }
+
+  /// The maximum interval before the first retry.
+  private static let firstPause: Nanoseconds = 3 * .second
 
   /// The maximum interval between retries. A former fast request is retried more often.
   private var maxPause: Nanoseconds { (usesDeviceRate || isReplaced ? 15 : 600) * .second }
@@ -211,7 +219,7 @@ struct PollRequest: Sendable {
 
   /// Records that it failed as the fast request and was replaced; it is retried after a few seconds.
   mutating func markReplaced(at now: Instant) {
-    (isReplaced, misses) = (true, 5)
+    (isReplaced, misses) = (true, 6)
     recordMiss(at: now, took: 0)
   }
 
