@@ -81,7 +81,7 @@ test: setup lint ## run the same checks as CI
 	@{ nice $(run_tests) --skip $(system_tests) >.build/module-tests.log 2>&1 || echo failed >.build/test-failed; } & modules=$$!; trap 'pkill -P $$modules' INT TERM; \
 	  { $(run_tests) --filter $(system_tests) 2>&1 || echo failed >.build/test-failed; } | tee .build/system-tests.log; wait $$modules; cat .build/module-tests.log; \
 	  if [ -e .build/test-failed ]; then echo "failed:"; cat .build/*-tests.log >.build/test.log; \
-	  grep '✘' .build/test.log; grep -E -A 16 'Fatal error|Program crashed|crashed:$$' .build/test.log | cut -c 1-240 | head -n 60; exit 1; fi
+	  grep -E '^ *(✘|↳)' .build/test.log | cut -c 1-600; grep -E -A 16 'Fatal error|Program crashed|crashed:$$' .build/test.log | cut -c 1-240 | head -n 60; exit 1; fi
 	@$(MAKE) -s fuzz-short
 
 test-vm: setup deb ## test the Debian packages in a Debian guest with systemd, journald, bluetoothd, NetworkManager and Cockpit (needs root once)
@@ -127,7 +127,7 @@ sanitize: setup .build/tsan-mutex.o ## run all tests under AddressSanitizer, the
 	@rm -f .build/*-report.*; for kind in address thread; do linked=; [ $$kind = address ] || linked='-Xlinker $(CURDIR)/.build/tsan-mutex.o'; \
 	  SWIFT_BACKTRACE=enable=no SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python \
 	  swift test --sanitize=$$kind --scratch-path .build/$$kind $$linked >.build/$$kind.log 2>&1; code=$$?; \
-	  grep '✘' .build/$$kind.log; cat .build/$$kind-report.* 2>/dev/null && code=1; tail -n 1 .build/$$kind.log; test $$code = 0 || exit 1; done
+	  grep -E '^ *(✘|↳)' .build/$$kind.log | cut -c 1-600; cat .build/$$kind-report.* 2>/dev/null && code=1; tail -n 1 .build/$$kind.log; test $$code = 0 || exit 1; done
 
 .build/tsan-mutex.o: Tests/Setup/tsan-mutex.c
 	@mkdir -p $(@D)

@@ -346,10 +346,10 @@ extension EndToEndServices {
     }
 
     @Test func `batches for a fleet are read by the reference decoder`() throws {
-      let (bridge, _) = try bridge("[fleet]\ntenant = \"acme\"\nvehicle = \"van-17\"\nbatch = 3")
+      let (bridge, _) = try bridge("[fleet]\ntenant = \"acme\"\nvehicle = \"van-17\"\nbatch = 2")
       let rig = bridge.rig
       var samples: [[String: Any]] = []
-      for (index, line) in bridge.messages("fleet/v1/acme/van-17/b", seconds: 20, options: ["-C", "2", "-F", "%x"]).enumerated() {
+      for (index, line) in bridge.messages("fleet/v1/acme/van-17/b", seconds: 30, options: ["-C", "5", "-F", "%x"]).enumerated() {
         let digits = Array(line.utf8)
         let bytes = stride(from: 0, to: digits.count - 1, by: 2).compactMap {
           UInt8(String(decoding: digits[$0..<($0 + 2)], as: UTF8.self), radix: 16)
