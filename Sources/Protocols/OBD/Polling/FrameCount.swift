@@ -23,10 +23,10 @@ struct FrameCount: Sendable {
     }
   }
 
-  /// Drops the count, because a request that carried it was not answered in full.
+  /// Drops the count, because a request was not answered in full. Only a request that carried the count makes it harder to learn.
   mutating func drop() {
+    if frames != nil { drops += 1 }
     frames = nil
-    drops += 1
     fullReplies = 0
   }
 

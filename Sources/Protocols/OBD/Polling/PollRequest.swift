@@ -63,6 +63,8 @@ struct PollRequest: Sendable {
   private(set) var partialResponses = 0
   /// The number of consecutive requests without a usable response.
   private(set) var misses = 0
+  /// Whether it follows soon after a lost response, and does not wait for a gap.
+  private(set) var isRetriedSoon = false
   /// Whether the duration was measured with the current form of the request, that is, with or without a frame count.
   private var isDurationCurrent = false
   /// The number of measured round trips. Until its duration is measured, the request may be sent even if it does not fit into a gap.
@@ -171,7 +173,7 @@ struct PollRequest: Sendable {
   mutating func recordResponse(at now: Instant, took: Nanoseconds, frames: Int?, from source: UInt32?) {
     support = .answered
     responder = source
-    misses = 0
+    (misses, isRetriedSoon) = (0, false)
     // The duration rises at once and falls slowly.
     let hadCount = frameCount.frames != nil
     if let frames { frameCount.recordFullReply(frames: frames) }
@@ -185,19 +187,20 @@ struct PollRequest: Sendable {
   /// Records that no usable response arrived in this time.
   mutating func recordMiss(at now: Instant, took: Nanoseconds) {
     misses += 1
-    duration = max(duration, took)
+    (duration, isDurationCurrent) = (max(duration, took), false)
     frameCount.drop()
     // A single response may have been lost. After that, the request is retried at growing intervals, up to `maxPause`.
+    isRetriedSoon = misses == 1
     due =
-      isFirstRetry
+      isRetriedSoon
       ? now &+ min(2 &* period, Self.firstPause) : max(due, now &+ min(period << Int64(min(misses - 1, 10)), maxPause))
   }
 
-  /// Whether the last request was the only one without a usable response, so that this one follows soon and does not wait for a gap.
-  var isFirstRetry: Bool { misses == 1 }
+  /// Whether the ECU does not respond for some time: at least two requests, two periods apart, had no usable response.
+  var isUnanswered: Bool { misses >= (2 &* period > Self.firstPause ? 3 : 2) }
 
   /// The maximum interval before the first retry.
-  private static let firstPause: Nanoseconds = 3 * .second
+  private static let firstPause: Nanoseconds = 5 * .second
 
   /// The maximum interval between retries. A former fast request is retried more often.
   private var maxPause: Nanoseconds { (usesDeviceRate || isReplaced ? 15 : 600) * .second }
@@ -205,8 +208,11 @@ struct PollRequest: Sendable {
   /// Postpones it to this time, because the ECU is busy.
   mutating func postpone(to due: Instant) {
     misses += 1
-    self.due = due
+    (self.due, isRetriedSoon) = (due, false)
   }
+
+  /// Retries it at this time, although it was not answered.
+  mutating func retry(at now: Instant) { (due, isRetriedSoon) = (now, true) }
 
   /// Sets the next due time.
   mutating func setDue(_ due: Instant) { self.due = due }
@@ -229,7 +235,7 @@ struct PollRequest: Sendable {
   /// Records that the vehicle or the adapter rejects it; it is not sent before this time.
   mutating func recordRejection(_ message: String, until: Instant) {
     support = .rejected(message, until: until)
-    due = max(due, until)
+    (due, misses, isRetriedSoon) = (max(due, until), 0, false)
   }
 
   /// Uses the long timeout. The period becomes longer as well, because the wait blocks other requests. The request is due at this time.
@@ -250,11 +256,12 @@ struct PollRequest: Sendable {
   }
 
   /// Resets due time and support: the vehicle may be another one.
-  mutating func resetSupport() { (due, samples, misses, support) = (.min, 0, 0, .unknown) }
+  mutating func resetSupport() { (due, samples, misses, support, isRetriedSoon) = (.min, 0, 0, .unknown, false) }
 
   /// Resets everything that was learned, at the beginning of a connection.
   mutating func reset() {
-    (due, samples, misses, support, partialResponses) = (.min, 0, 0, .unknown, 0)
+    resetSupport()
+    partialResponses = 0
     (frameCount, duration) = (FrameCount(), 60 * .millisecond)
     (isDurationCurrent, responder, usesLongTimeout) = (false, nil, false)
     recentResponses.reset()

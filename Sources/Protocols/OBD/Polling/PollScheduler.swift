@@ -160,8 +160,8 @@ struct PollScheduler: Sendable {
   }
 
   /// Begins a queued request; the caller sends it.
-  mutating func beginRequest(_ index: Int, at now: Instant) {
-    queue.recordSent(index, at: now, gap: max(pace.due &- now, 0))
+  mutating func beginRequest(_ index: Int, at now: Instant, _ adapter: RequestQueue.AdapterState) {
+    queue.recordSent(index, at: now, gap: max(pace.due &- now, 0), adapter)
     state = .requesting(index, sent: now)
   }
 
@@ -201,7 +201,7 @@ struct PollScheduler: Sendable {
 
   /// Completes a poll whose values were published.
   mutating func finish(_ poll: Poll, isFirst: Bool, at now: Instant) {
-    queue.fastRequestAnswered(afterSilence: isFirst, isLate: pace.period == 0 || now >= pace.due)
+    queue.fastRequestAnswered(afterSilence: isFirst, isLate: pace.period == 0 || now >= pace.due, at: now)
     statistics.recordResponse(at: now, roundTrip: max(now &- poll.sent, 0), lateness: poll.lateness)
   }
 

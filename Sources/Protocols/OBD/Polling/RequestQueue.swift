@@ -72,11 +72,11 @@ struct RequestQueue: Sendable {
 
   /// Handles a response to the fast request, after which a request that does not fit may be forced. `afterSilence`: it is the first
   /// response after a silence, so all unanswered requests become due. `isLate`: the next slot has passed.
-  mutating func fastRequestAnswered(afterSilence: Bool, isLate: Bool) {
+  mutating func fastRequestAnswered(afterSilence: Bool, isLate: Bool, at now: Instant) {
     (canForce, canForceAlternate) = (true, true)
     hasNoGaps = isLate
     guard afterSilence else { return }
-    for index in requests.indices where requests[index].misses > 0 { requests[index].setDue(.min) }
+    for index in requests.indices where requests[index].misses > 0 { requests[index].retry(at: now) }
     update()
   }
 
@@ -137,16 +137,20 @@ struct RequestQueue: Sendable {
     var bestRank: (Priority, Int, Instant) = (.low, 0, 0)
     for index in requests.indices where requests[index].due <= now {
       let request = requests[index]
-      let needed = request.duration &+ request.duration / 8 &+ adapter.retargetCount(for: request) &* retargetDuration &+ Self.margin
-      guard needed <= gap || isForced(request, at: now) else { continue }
+      guard fits(request, into: gap, adapter) || isForced(request, at: now) else { continue }
       // Requests at the current target come first, to avoid retargeting twice.
       let rank = (
         request.priority, adapter.isAt(request) && adapter.addressing != adapter.fastAddressing ? 0 : 1,
-        request.due == .min ? .min : request.due &+ request.period
+        request.due == .min || request.isRetriedSoon ? request.due : request.due &+ request.period
       )
       if best == nil || rank < bestRank { (best, bestRank) = (index, rank) }
     }
     return best
+  }
+
+  /// Whether the request can complete in this time, with the adapter back at the addressing of the fast request.
+  private func fits(_ request: PollRequest, into gap: Nanoseconds, _ adapter: AdapterState) -> Bool {
+    request.duration &+ request.duration / 8 &+ adapter.retargetCount(for: request) &* retargetDuration &+ Self.margin <= gap
   }
 
   /// Whether the request is sent although it delays the fast request.
@@ -157,7 +161,7 @@ struct RequestQueue: Sendable {
     // If the fast request leaves no gaps, the other requests get a fifth of the time.
     let interval = hasNoGaps ? min(4 &* request.duration, Self.forcedInterval) : Self.forcedInterval
     guard lastForced == .min || now &- lastForced >= interval else { return false }
-    return request.due != .min && now &- request.due >= (hasNoGaps || request.isFirstRetry ? 0 : max(request.period, .second))
+    return request.due != .min && now &- request.due >= (hasNoGaps || request.isRetriedSoon ? 0 : max(request.period, .second))
   }
 
   /// Splits the PIDs of a request into two requests.
@@ -194,8 +198,8 @@ struct RequestQueue: Sendable {
   }
 
   /// Records that a request is sent now; `gap` is the time before the next slot.
-  mutating func recordSent(_ index: Int, at now: Instant, gap: Nanoseconds) {
-    if requests[index].duration > gap, !requests[index].usesDeviceRate { lastForced = now }
+  mutating func recordSent(_ index: Int, at now: Instant, gap: Nanoseconds, _ adapter: AdapterState) {
+    if !fits(requests[index], into: gap, adapter), !requests[index].usesDeviceRate { lastForced = now }
     if requests[index].usesDeviceRate { canForceAlternate = false } else { canForce = false }
     requests[index].recordSent(at: now)
     reviewed.removeAll { $0 == index }
@@ -302,11 +306,11 @@ struct RequestQueue: Sendable {
   ) -> RequestOutcome {
     requests[index].recordMiss(at: now, took: took)
     let request = requests[index]
-    // A VIN is withdrawn at once: another vehicle may be connected.
-    guard request.misses >= (request.isIdentity ? 1 : 2) else { return .missed }
+    // A VIN is withdrawn at once: another vehicle may be connected. Values that were never received only get another reason.
+    guard request.isUnanswered || request.isIdentity || request.support != .answered && request.misses >= 2 else { return .missed }
     values.withdraw(request, message, &effects)
     // The ECU may support fewer PIDs per request.
-    if request.support == .unknown, request.parameters.count > 1 { split(index) }
+    if request.isUnanswered, request.support == .unknown, request.parameters.count > 1 { split(index) }
     return .missed
   }
 
@@ -315,7 +319,7 @@ struct RequestQueue: Sendable {
     _ effects: inout Effects
   ) -> RequestOutcome {
     requests[index].recordMiss(at: now, took: took)
-    if requests[index].misses >= 2 { values.withdraw(requests[index], reason, &effects) }
+    if requests[index].isUnanswered { values.withdraw(requests[index], reason, &effects) }
     return .unusable(reason, isUnreadable: isUnreadable)
   }
 

@@ -113,7 +113,7 @@ struct VehiclePolling: Sendable {
     let destination = addressing(of: request)
     let isAtDestination = session.isSet(to: destination)
     guard isAtDestination || adapter.canUseSTPX(for: request) else { return retarget(to: destination, &values, &effects) }
-    scheduler.beginRequest(index, at: now)
+    scheduler.beginRequest(index, at: now, adapter)
     let text = isAtDestination ? request.bytes : request.stpxBytes(countingFrames: session.traits.stpxCountsFrames)
     let command = AdapterRequest(addressing: destination, bytes: request.request, text: text)
     if isAtDestination { return .send(command, timeout: AdapterSession.timeout) }
