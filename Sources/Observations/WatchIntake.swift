@@ -59,7 +59,12 @@ public struct WatchIntake {
       // The limit prevents an overflow.
       property.lifetime.map { (property.name, Int64(min(max($0, 0), 1e9) * 1e6)) }
     }
-    lifetimes[schema.device] = Dictionary(known) { first, _ in first }
+    // Values that the new schema lacks end with their old lifetime, if it has passed.
+    let declared = Set(schema.properties.map(\.name))
+    let dropped = (lifetimes[schema.device] ?? [:]).filter { name, _ in
+      !declared.contains(name) && devices[schema.device]?.properties[name] != nil
+    }
+    lifetimes[schema.device] = Dictionary(known) { first, _ in first }.merging(dropped) { new, _ in new }
   }
 
   /// The kind of a device, or nil if the daemon had no device with this name before the latest reply and has none now.
@@ -101,7 +106,7 @@ public struct WatchIntake {
     for device in result.snapshot ?? [] { add(device, at: clock, to: &ends, &observations) }
     for reading in result.changes ?? [] { observe(reading, at: clock, to: &ends, &observations) }
     for event in result.events ?? [] where event.name == Contract.Event.removed {
-      remove(event.device, event.text, at: time(wall: event.time, otherwise: clock.boot, clock), to: &observations)
+      remove(event.device, event.text, at: time(wall: event.time, otherwise: clock.boot - sendDelay, clock), to: &observations)
     }
     return (ends + observations, removedDevices)
   }
@@ -112,11 +117,18 @@ public struct WatchIntake {
     guard let known = devices[device], !removedDevices.contains(device) else { return lifetimes[device] = nil }
     for (property, latest) in known.properties.sorted(by: { $0.key < $1.key }) {
       guard case .value = latest.content else { continue }
-      let end = Latest(time: max(time, latest.time + 1), content: .absent(reason), unit: latest.unit)
-      append(self.end(of: latest, property, device, at: time) ?? end, property, device, to: &observations)
+      end(latest, property, device, reason, at: time, to: &observations)
     }
     lifetimes[device] = nil
     removedDevices.append(device)
+  }
+
+  /// Ends an observation for this reason at this time (µs of the boot), or with its lifetime if it was not confirmed until then.
+  private mutating func end(
+    _ latest: Latest, _ property: String, _ device: String, _ reason: String, at time: Int64, to observations: inout [Observation]
+  ) {
+    let end = Latest(time: max(time, latest.time + 1), content: .absent(reason), unit: latest.unit)
+    append(self.end(of: latest, property, device, at: time) ?? end, property, device, to: &observations)
   }
 
   private mutating func add(
@@ -129,9 +141,8 @@ public struct WatchIntake {
     for reading in device.readings { observe(reading, at: clock, to: &ends, &observations) }
     // A new schema may lack properties of the old one.
     for (name, latest) in devices[device.name]?.properties ?? [:] where name != Observation.state && !declared.contains(name) {
+      end(latest, name, device.name, "no longer declared", at: clock.boot - sendDelay, to: &observations)
       devices[device.name]?.properties[name] = nil
-      observations.append(
-        Observation(device: device.name, property: name, unit: latest.unit, time: clock.boot, content: .absent("no longer declared")))
     }
   }
 
@@ -170,11 +181,12 @@ public struct WatchIntake {
   /// The time of a reading on the boot clock. The wall-clock time is exact to 1 µs, but only if the clock has not been set since. The age is
   /// that when the reply was sent, exact to 1 ms.
   private func time(of reading: Contract.Reading, at clock: ClockReading) -> Int64 {
-    let age = age(of: reading)
-    let byAge = clock.boot - sendDelay - age
+    let byAge = clock.boot - sendDelay - age(of: reading)
+    guard let wall = reading.time else { return byAge }
+    if reading.value != nil { return Self.time(wall: wall, near: byAge, clock) }
     // An absence that this reader has not seen begin is observed now.
-    if reading.value == nil, devices[reading.device]?.properties[reading.property] == nil { return byAge }
-    return reading.time.map { time(wall: $0, age: age, otherwise: byAge, clock) } ?? byAge
+    guard devices[reading.device]?.properties[reading.property] != nil else { return byAge }
+    return time(wall: wall, otherwise: byAge, clock)
   }
 
   /// The age of a reading in µs; 0 if it has none.
@@ -184,10 +196,14 @@ public struct WatchIntake {
   }
 
   /// A wall-clock time in µs on the boot clock, or `other` if the clock may have been set since.
-  private func time(wall: Int, age: Int64 = 0, otherwise other: Int64, _ clock: ClockReading) -> Int64 {
-    if let time = steadyTime(wall: wall, age: age, clock) { return time }
+  private func time(wall: Int, otherwise other: Int64, _ clock: ClockReading) -> Int64 {
+    steadyTime(wall: wall, age: 0, clock) ?? Self.time(wall: wall, near: other, clock)
+  }
+
+  /// A wall-clock time in µs on the boot clock, or `other` if they differ so much that the clock was set since.
+  private static func time(wall: Int, near other: Int64, _ clock: ClockReading) -> Int64 {
     let (byWall, overflows) = Int64(wall).subtractingReportingOverflow(clock.offset)
-    return !overflows && (byWall &- other).magnitude <= Self.tolerance ? byWall : other
+    return !overflows && (byWall &- other).magnitude <= tolerance ? byWall : other
   }
 
   /// A wall-clock time in µs on the boot clock, or nil if the clock may have been set since. A value of this age that was sent in the
@@ -197,15 +213,18 @@ public struct WatchIntake {
     return !overflows && time >= wallClock.steadySince && time <= clock.boot - max(age, 0) ? time : nil
   }
 
-  /// How long ago a reply was sent, in µs, as one of its values shows; 0 if none was measured since the wall clock was last set.
+  /// How long ago a reply was sent, in µs; 0 if none of its values was measured since the wall clock was last set. A value from before that
+  /// shows another delay, so the smallest one counts.
   private func delay(of result: Contract.Watch.Result, at clock: ClockReading) -> Int64 {
-    func delay(of reading: Contract.Reading) -> Int64? {
-      guard reading.value != nil, let wall = reading.time else { return nil }
+    var least: Int64?
+    func note(_ reading: Contract.Reading) {
+      guard reading.value != nil, let wall = reading.time else { return }
       let age = age(of: reading)
-      return steadyTime(wall: wall, age: age, clock).map { clock.boot - $0 - age }
+      guard let time = steadyTime(wall: wall, age: age, clock) else { return }
+      least = min(least ?? .max, clock.boot - time - age)
     }
-    for reading in result.changes ?? [] { if let delay = delay(of: reading) { return delay } }
-    for device in result.snapshot ?? [] { for reading in device.readings { if let delay = delay(of: reading) { return delay } } }
-    return 0
+    for reading in result.changes ?? [] { note(reading) }
+    for device in result.snapshot ?? [] { for reading in device.readings { note(reading) } }
+    return least ?? 0
   }
 }

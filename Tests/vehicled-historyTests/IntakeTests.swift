@@ -81,6 +81,13 @@ import Varlink
     #expect(other.read(Self.changes(Self.reading("speed", .int(6), at: 11)), at: Self.clock(14.5)).observations.map(\.time) == [11_000_000])
   }
 
+  @Test func `a value from before the clock was set does not move the others`() {
+    var intake = WatchIntake(at: Self.clock(10))
+    // The clock was set forward by 3 s between the two measurements, before the start of the reader.
+    let snapshot = Self.snapshot([Self.reading("soc", .int(70), at: 2, age: 5.4), Self.reading("speed", .int(5), at: 10.3, age: 0.1)])
+    #expect(intake.read(snapshot, at: Self.clock(10.4)).observations.map(\.time) == [10_400_000, 5_000_000, 10_300_000])
+  }
+
   @Test func `an absence that is read late has the time at which it began, and the next value keeps its own`() {
     var intake = WatchIntake(at: Self.clock(0))
     _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10)]), at: Self.clock(10))
@@ -216,6 +223,20 @@ import Varlink
     #expect(intake.kind(of: "ev") == "obd", "its last observations are recorded now")
     #expect(intake.read(Contract.Watch.Result(sequence: 3, events: [event]), at: Self.clock(22)).removed == [])
     #expect(intake.kind(of: "ev") == nil)
+  }
+
+  @Test func `a property that is no longer declared ends when the reply was sent, or with its lifetime before that`() {
+    var intake = WatchIntake(at: Self.clock(0))
+    let values = [Self.reading("speed", .int(5), at: 10), Self.reading("rpm", .int(1), at: 10)]
+    _ = intake.read(Self.snapshot(values), at: Self.clock(10))
+    intake.describe([Self.schema(2, "speed", "soc")])
+    // The daemon reported the new schema at 14 s; the reader was stopped until 28 s.
+    let soc = Self.reading("soc", .int(70), at: 13.9, age: 0.1)
+    let device = Contract.Device(name: "ev", kind: "obd", state: "polling", readings: [soc])
+    let reply = Contract.Watch.Result(sequence: 1, snapshot: [device], schemas: [Self.schema(2, "soc")])
+    let ends = intake.read(reply, at: Self.clock(28)).observations.filter { $0.property != "soc" && $0.property != "state" }
+    #expect(ends.contains(Self.sample("speed", .absent("stale"), at: 12)), "\(ends)")
+    #expect(ends.contains(Self.sample("rpm", .absent("no longer declared"), at: 14)) && ends.count == 2, "\(ends)")
   }
 
   @Test func `values end when their device is removed, or with their lifetime before that`() {
