@@ -162,6 +162,7 @@ import Testing
     simulation.run(for: 20 * .second)
     #expect(simulation.error(video) == .timeout(milliseconds: 15_000) && simulation.fault?.contains("restart the car's program") == true)
     #expect(simulation.error(simulation.set("video", .bool(true))) == CarCamera.noPicture)
+    #expect(simulation.text("video") == nil)
     // The car now waits for a picture, and has not read that the camera is switched off.
     simulation.deliverSegments()
     simulation.run(for: .second)

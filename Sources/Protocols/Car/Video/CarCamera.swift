@@ -130,6 +130,7 @@ struct CarCamera: Sendable {
     guard check.modesReceived(at: now) else { return state = .stuck(start, check) }
     closeLink(&effects)
     state = .off
+    effects.publish(.video, .bool(false))
   }
 
   /// Notes that the car's modes are requested.
@@ -155,8 +156,8 @@ struct CarCamera: Sendable {
       state = .on
       id = start.id
     case .on, .off: state = isOn ? .on : .off
-    // The stream is off now, but it is unknown whether the car accepts commands.
-    case .stuck: break
+    // It is unknown whether the car reads the message. Its stream is off once it is known to have read it.
+    case .stuck: return effects.succeed(command: id)
     }
     if !isStarting { effects.publish(.video, .bool(isOn)) }
     effects.succeed(command: id)
