@@ -61,6 +61,11 @@ enum Format {
     }
   }
 
+  /// Why a value is missing, and for how long if that is known: `stale (for 12 min)`.
+  static func absence(_ reason: String, for seconds: Double?) -> String {
+    seconds.map { "\(reason) (for \(span($0)))" } ?? reason
+  }
+
   /// A size in bytes: `512 B`, `3.4 kB`, `1.2 GB`.
   static func size(_ bytes: Int) -> String {
     var (number, unit) = (Double(max(0, bytes)), 0)

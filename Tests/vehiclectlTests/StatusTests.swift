@@ -217,6 +217,19 @@ import Varlink
       ])
   }
 
+  @Test func `it says for how long values are missing`() {
+    let readings = [("speed", 10), ("rpm", 40), ("battery", 90)].map {
+      Contract.Reading(device: "ev", property: $0, time: $1 * 1_000_000, reason: "stale")
+    }
+    let up = Contract.Link(name: "main", url: "tcp:h:1", state: "up", since: 0)
+    let absent = Contract.Reading(device: "ev", property: "odometer", time: 10_000_000, reason: "not reported by this car")
+    let device = Contract.Device(name: "ev", kind: "obd", state: "polling", links: [up], readings: readings + [absent])
+    let status = DeviceStatus(device, schema, now: 130)
+    #expect(detail(status).contains("  speed and 2 more: stale (for 40 s)"))
+    let lines = StatusTable.lines(status, width: 80, paint: plain)
+    #expect(lines.contains { $0.hasSuffix("stale (for 2 min)") } && lines.contains { $0.hasSuffix("not reported by this car") }, "\(lines)")
+  }
+
   @Test func `in a narrow window names are shortened, and reasons are on lines of their own`() {
     let status = device("ev", ["module-temperature-1": .int(21), "odometer": nil])
     #expect(

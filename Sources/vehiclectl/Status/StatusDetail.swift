@@ -143,21 +143,23 @@ struct StatusDetail {
     (item.name + spaces(Self.gap) + paint(item.value, item.style)).truncated(to: width.map { max(1, $0 - labelWidth) })
   }
 
-  /// Why headline and main values are missing: one line for each reason that the header does not show.
+  /// Why headline and main values are missing, and for how long: one line for each reason that the header does not show.
   private func reasons() -> [String] {
     guard status.device.links.allSatisfy({ $0.state == "up" }) else { return [] }
-    var reasons: [(reason: String, names: [String])] = []
+    var reasons: [(reason: String, rows: [PropertyRow])] = []
     for row in status.rows where row.value == nil && row.rank < 3 && !row.isNotReported {
       guard let reason = row.reason, !status.device.explains(reason) else { continue }
       if let index = reasons.firstIndex(where: { $0.reason == reason }) {
-        reasons[index].names.append(row.name)
+        reasons[index].rows.append(row)
       } else {
-        reasons.append((reason, [row.name]))
+        reasons.append((reason, [row]))
       }
     }
-    return reasons.map { reason, names in
-      let names = names.count > 2 ? "\(names[0]) and \(names.count - 1) more" : names.joined(separator: ", ")
-      return paint(Output.oneLine("  \(names): \(reason)").truncated(to: width), .dim)
+    return reasons.map { reason, rows in
+      let names = rows.count > 2 ? "\(rows[0].name) and \(rows.count - 1) more" : rows.map(\.name).joined(separator: ", ")
+      // The time for which all of them have been absent.
+      let text = Format.absence(reason, for: rows.compactMap { $0.absence(at: status.now) }.min())
+      return paint(Output.oneLine("  \(names): \(text)").truncated(to: width), .dim)
     }
   }
 

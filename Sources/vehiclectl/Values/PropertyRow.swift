@@ -12,6 +12,8 @@ struct PropertyRow {
   private(set) var range: ClosedRange<Double>?
   private(set) var value: Contract.Value?
   private(set) var reason: String?
+  /// Since when there is no value, in seconds since the Unix epoch, or nil if that is unknown.
+  private var absentSince: Double?
   /// The value as text, without unit and without more digits than matter; empty if there is none.
   private(set) var text = ""
   /// When the value was measured, or nil if that is unknown.
@@ -65,6 +67,7 @@ struct PropertyRow {
       text = reading.value.map { Format.view($0, of: reading.property) } ?? ""
     }
     reason = reading.reason
+    absentSince = reading.value == nil ? reading.time.map { Double($0) / 1e6 } : nil
     self.measuredAt = measuredAt
   }
 
@@ -81,6 +84,9 @@ struct PropertyRow {
 
   /// The age of the value in seconds.
   func age(at now: Double) -> Double? { measuredAt.map { max(0, now - $0) } }
+
+  /// For how many seconds there has been no value; nil if that is unknown, or if the device never has it.
+  func absence(at now: Double) -> Double? { isNotReported ? nil : absentSince.map { max(0, now - $0) } }
 
   /// Whether this vehicle or device does not have the value at all.
   var isNotReported: Bool { value == nil && reason?.hasPrefix("not reported by") == true }
