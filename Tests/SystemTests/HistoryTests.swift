@@ -5,7 +5,7 @@ import Foundation
 import ServiceRuntime
 import Testing
 
-extension EndToEnd {
+extension EndToEndServices {
   @Suite("History") struct HistoryTests {
     /// The history beside a rig with a simulated car.
     private final class History {

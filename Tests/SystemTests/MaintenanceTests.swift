@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension EndToEnd {
+extension EndToEndServices {
   @Suite("Maintenance") struct MaintenanceTests {
     private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().path
 

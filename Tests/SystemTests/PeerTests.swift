@@ -5,7 +5,7 @@ import CLinux
 import Foundation
 import Testing
 
-extension EndToEnd {
+extension EndToEndServices {
   @Suite("Third-party peers") struct PeerTests {
     private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().path
 

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-extension EndToEnd {
+extension EndToEndServices {
   @Suite("Position") struct PositionTests {
     /// Starts a simulated gpsd, and writes a configuration for it; returns its link.
     private func gpsd(_ rig: Rig, _ arguments: String..., on place: String = "tcp:127.0.0.1:0", options: String = "") throws -> (

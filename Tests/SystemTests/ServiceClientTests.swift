@@ -6,7 +6,7 @@ import ServiceRuntime
 import Testing
 import Varlink
 
-extension EndToEnd {
+extension EndToEndServices {
   @Suite("Clients of services") struct ServiceClientTests {
     /// Ends the loop once a condition holds, or after 30 s.
     private final class Check: EventSource {
