@@ -288,6 +288,8 @@ extension EndToEnd {
     @Test(arguments: ["endless", "long-modes", "odd-gyro", "message-delimiters", "split", "coalesce", "comma", "lag:40:700"])
     func `a car with a fault is driven and stopped`(_ fault: String) throws {
       let setup = try CarRig("--fault", fault)
+      // The car requests tilt after its modes; it is not driven before.
+      #expect(wait { setup.rig.get("car.tilt-rate") != nil })
       let driver = try setup.driving()
       #expect(driver.feed(Self.ahead) { setup.motors == "50.96 50.96" }, "\(driver.stderr)")
       driver.closeInput()
