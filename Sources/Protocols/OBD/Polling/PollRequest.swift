@@ -63,7 +63,7 @@ struct PollRequest: Sendable {
   private(set) var partialResponses = 0
   /// The number of consecutive requests without a usable response.
   private(set) var misses = 0
-  /// Whether it follows soon after a lost response, and does not wait for a gap.
+  /// Whether it is sent as soon as it is due, although it may not fit into a gap: after the first lost response, and after a silence.
   private(set) var isRetriedSoon = false
   /// Whether the duration was measured with the current form of the request, that is, with or without a frame count.
   private var isDurationCurrent = false

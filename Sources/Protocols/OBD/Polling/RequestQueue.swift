@@ -1,8 +1,8 @@
 // The queue of all requests other than the fast request (FastPoll.swift). They are sent in the gaps between fast requests. A due request is
 // sent only if it can complete, including retargeting, before the next slot. Of several such requests, the one with the highest priority is
 // sent first, then one to the current target of the adapter, then the one with the earliest deadline. A request that never fits is forced
-// once it is late by one period, or by 1 s if its period is shorter: it is sent although it delays the fast request. So is the first retry
-// of a request as soon as it is due. Usually at most one request per second is forced.
+// once it is late by one period, or by 1 s if its period is shorter: it is sent although it delays the fast request. A retry after the
+// first lost response, or after a silence, is forced as soon as it is due. Usually at most one request per second is forced.
 
 struct RequestQueue: Sendable {
   private(set) var requests: [PollRequest] = []
