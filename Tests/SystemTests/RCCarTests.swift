@@ -109,10 +109,15 @@ extension EndToEnd {
       let early = rig.vehiclectl("drive", "car", input: Self.ahead + "\n")
       #expect(early.status == 0, "\(early.errors)")
       #expect(wait(seconds: 15) { rig.vehiclectl("drive", "car", input: Self.ahead + "\n").status == 0 })
-      let driver = try setup.driving()
-      _ = driver.feed(Self.ahead) {
-        setup.motors == "17.00 17.00" || !fault.isEmpty && setup.lines("client 1: < ").contains { $0.contains("Continue") }
+      // The lease is revoked if the car takes long to respond after the change of the mode.
+      var driver = try setup.driving()
+      let isDriven = wait(seconds: 40) {
+        if !driver.isRunning, let next = try? setup.driving() { driver = next }
+        return driver.feed(Self.ahead) {
+          setup.motors == "17.00 17.00" || !fault.isEmpty && setup.lines("client 1: < ").contains { $0.contains("Continue") }
+        }
       }
+      try #require(isDriven, "\(driver.stderr) \(setup.lines("car: ").suffix(8))")
       switch end {
       case "loses the daemon": #expect(setup.daemon.end() == 0)
       case "finds it killed": setup.daemon.end(SIGKILL)
