@@ -37,8 +37,12 @@ public struct WatchIntake {
   private var lifetimes: [String: [String: Int64]] = [:]
   /// When the latest reply was read, in µs of the boot.
   private var lastRead: Int64 = 0
-  /// How long before that it was sent, in µs.
+  /// How long before that it was sent, in µs; 0 if that is unknown.
   private var sendDelay: Int64 = 0
+  /// When the latest reply was sent at the earliest, in µs of the boot; nil before the first one.
+  private var sentAfter: Int64?
+  /// The same for the reply before it.
+  private var previousSentAfter: Int64?
   /// Since when the wall clock has not been set, on the boot clock, as far as this program has seen, and its offset.
   private var wallClock: (steadySince: Int64, offset: Int64)
 
@@ -79,7 +83,10 @@ public struct WatchIntake {
   }
 
   /// Discards all state: after a disconnection, every value is new.
-  public mutating func restart() { (devices, lifetimes, removedDevices) = ([:], [:], []) }
+  public mutating func restart() {
+    (devices, lifetimes, removedDevices) = ([:], [:], [])
+    sentAfter = nil
+  }
 
   /// Ends the values whose lifetime had passed without a confirmation when the latest reply was read. No further reply is expected.
   public mutating func endUnconfirmed() -> [Observation] {
@@ -101,12 +108,14 @@ public struct WatchIntake {
     lastRead = clock.boot
     let isSteady = (clock.offset &- wallClock.offset).magnitude <= Self.tolerance
     wallClock = (isSteady ? wallClock.steadySince : clock.boot, clock.offset)
-    sendDelay = delay(of: result, at: clock)
+    noteSending(of: result, at: clock)
     for schema in result.schemas ?? [] { learn(schema) }
     for device in result.snapshot ?? [] { add(device, at: clock, to: &ends, &observations) }
     for reading in result.changes ?? [] { observe(reading, at: clock, to: &ends, &observations) }
     for event in result.events ?? [] where event.name == Contract.Event.removed {
-      remove(event.device, event.text, at: time(wall: event.time, otherwise: clock.boot - sendDelay, clock), to: &observations)
+      let time = time(wall: event.time, otherwise: clock.boot - sendDelay, clock)
+      remove(event.device, event.text, at: time, to: &observations)
+      sentAfter = max(sentAfter ?? time, time)
     }
     return (ends + observations, removedDevices)
   }
@@ -182,11 +191,13 @@ public struct WatchIntake {
   /// that when the reply was sent, exact to 1 ms.
   private func time(of reading: Contract.Reading, at clock: ClockReading) -> Int64 {
     let byAge = clock.boot - sendDelay - age(of: reading)
-    guard let wall = reading.time else { return byAge }
-    if reading.value != nil { return Self.time(wall: wall, near: byAge, clock) }
-    // An absence that this reader has not seen begin is observed now.
-    guard devices[reading.device]?.properties[reading.property] != nil else { return byAge }
-    return time(wall: wall, otherwise: byAge, clock)
+    if reading.value != nil { return reading.time.map { Self.time(wall: $0, near: byAge, clock) } ?? byAge }
+    let since = reading.time.map { time(wall: $0, otherwise: byAge, clock) }
+    guard devices[reading.device]?.properties[reading.property] == nil else { return since ?? byAge }
+    // An absence that this reader has not seen begin: it is observed now if this is the first reply. Otherwise the property is new since the
+    // reply before, of which the time is known even if this one tells nothing about its own.
+    guard let previousSentAfter else { return byAge }
+    return max(since ?? previousSentAfter, previousSentAfter)
   }
 
   /// The age of a reading in µs; 0 if it has none.
@@ -213,9 +224,17 @@ public struct WatchIntake {
     return !overflows && time >= wallClock.steadySince && time <= clock.boot - max(age, 0) ? time : nil
   }
 
-  /// How long ago a reply was sent, in µs; 0 if none of its values was measured since the wall clock was last set. A value from before that
+  /// Notes when a reply was sent, as far as it is known.
+  private mutating func noteSending(of result: Contract.Watch.Result, at clock: ClockReading) {
+    let delay = delay(of: result, at: clock)
+    sendDelay = delay ?? 0
+    previousSentAfter = sentAfter
+    if sentAfter == nil || delay != nil { sentAfter = max(sentAfter ?? .min, clock.boot - sendDelay) }
+  }
+
+  /// How long ago a reply was sent, in µs; nil if none of its values was measured since the wall clock was last set. A value from before that
   /// shows another delay, so the smallest one counts.
-  private func delay(of result: Contract.Watch.Result, at clock: ClockReading) -> Int64 {
+  private func delay(of result: Contract.Watch.Result, at clock: ClockReading) -> Int64? {
     var least: Int64?
     func note(_ reading: Contract.Reading) {
       guard reading.value != nil, let wall = reading.time else { return }
@@ -225,6 +244,6 @@ public struct WatchIntake {
     }
     for reading in result.changes ?? [] { note(reading) }
     for device in result.snapshot ?? [] { for reading in device.readings { note(reading) } }
-    return least ?? 0
+    return least
   }
 }

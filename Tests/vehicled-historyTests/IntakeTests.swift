@@ -95,9 +95,25 @@ import Varlink
     #expect(absent.observations == [Self.sample("speed", .absent("link down: unplugged"), at: 11.5)])
     let next = intake.read(Self.changes(Self.reading("speed", .int(6), at: 12, age: 0.001)), at: Self.clock(28)).observations
     #expect(next == [Self.sample("speed", .value(.int(6)), at: 12)])
-    // The absence of a property that is new to this reader is as old as the reply.
+    // The absence of a property that is new to this reader is not older than the reply before, which was sent at 12.001 s.
     let other = intake.read(Self.changes(Self.reading("rpm", nil, at: 3, reason: "stale")), at: Self.clock(28)).observations
-    #expect(other.map(\.time) == [28_000_000])
+    #expect(other.map(\.time) == [12_001_000])
+  }
+
+  @Test func `the values of a device that was reconfigured while the reader was stopped keep their times`() {
+    var intake = WatchIntake(at: Self.clock(0))
+    let first = intake.read(Self.snapshot([Self.reading("speed", nil, at: 3, reason: "stale")]), at: Self.clock(10)).observations
+    #expect(first.map(\.time) == [10_000_000, 10_000_000], "what was absent before the first reply is absent since then")
+    _ = intake.read(Self.changes(Self.reading("speed", .int(5), at: 11)), at: Self.clock(11))
+    // Stopped until 28 s. The reply with the new device has no value that tells when it was sent.
+    let event = Contract.Event(device: "ev", name: Contract.Event.removed, text: "reconfigured", time: 12_000_000 + Int(Self.offset))
+    _ = intake.read(Contract.Watch.Result(sequence: 2, events: [event]), at: Self.clock(28))
+    let new = Self.snapshot([Self.reading("rpm", nil, at: 12.5, reason: "stale"), Self.reading("speed", nil, reason: "not known yet")])
+    #expect(intake.read(new, at: Self.clock(28)).observations.dropFirst().map(\.time) == [12_500_000, 12_000_000])
+    for time in [13.0, 14, 15] {
+      let value = Self.reading("speed", .int(Int(time)), at: time, age: 0.001)
+      #expect(intake.read(Self.changes(value), at: Self.clock(28)).observations.map(\.time) == [Int64(time * 1e6)])
+    }
   }
 
   @Test func `a value from before the clock was set keeps its time after a reconnection`() {
