@@ -750,6 +750,33 @@ class Declaring(PageTest):
         self.assert_no_problems()
 
 
+class Reconfigured(PageTest):
+    """A device that is reconfigured while the page shows it: the daemon reports that it was removed, and the same one again."""
+
+    @classmethod
+    def prepare(cls):
+        speed = {"name": "speed", "type": "float", "writable": False, "motion": False, "help": "", "group": "drive", "rank": 1, "unit": "km/h"}
+        cls.schema = {"device": "ev", "kind": "obd", "properties": [speed], "actions": []}
+        cls.device = {"name": "ev", "kind": "obd", "state": "polling", "links": [{"name": "main", "url": "tcp:127.0.0.1:9", "state": "up", "since": 0}],
+                      "readings": [reading("ev", "speed", 1.5, "km/h")]}
+        cls.fake = FakeDaemon(cls.rig.daemon_socket, [cls.schema], [cls.device])
+        cls.addClassCleanup(cls.fake.close)
+        return cls.rig.start_web()
+
+    def test_views_show_the_new_device(self):
+        views = {"": ".card .number", "device/ev": "tr[data-reference='ev.speed'] .number", "plot/ev.speed": ".legend .number", "kiosk/ev.speed": ".gauge"}
+        for count, (view, number) in enumerate(views.items()):
+            with self.subTest(view=view):
+                self.open(view, number)
+                # In one frame, as when a file is edited and read again.
+                self.fake.send(events=[{"device": "ev", "name": "removed", "text": "device reconfigured or removed", "time": int(time.time() * 1e6)}])
+                self.fake.send(schemas=[self.schema])
+                self.fake.send(snapshot=[self.device | {"readings": [reading("ev", "speed", None, "not known yet")]}])
+                self.fake.send(changes=[reading("ev", "speed", 40.5 + count, "km/h")])
+                expect(self.page.locator(number).first).to_contain_text(f"{40.5 + count}")
+        self.assert_no_problems()
+
+
 class Lists(PageTest):
     """Lists, and series of properties that are folded into one row."""
 

@@ -44,6 +44,11 @@ export class Model {
     return this.now + this.#offset;
   }
 
+  // The shapes of all devices.
+  get shape() {
+    return [...this.devices.values()].map((device) => device.shape).join();
+  }
+
   row(reference) {
     const [device, name] = reference.split(".");
     return this.devices.get(device)?.row(name);

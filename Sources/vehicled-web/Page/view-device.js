@@ -52,7 +52,7 @@ export class DeviceView {
       }
       return;
     }
-    if (device !== this.#built || device.shape !== this.#shape) this.#build(device);
+    if (device.shape !== this.#shape) this.#build(device);
     if (this.#values.isOutdated) this.#list(device);
     this.#updateHead(device);
     this.#values.update(this.#app.model.now);

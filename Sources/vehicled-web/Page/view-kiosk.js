@@ -38,7 +38,7 @@ export class KioskView {
   update() {
     const { model } = this.#app;
     const devices = [...model.devices.values()];
-    const shape = devices.map((device) => `${device.name} ${device.shape}`).join();
+    const { shape } = model;
     if (shape !== this.#shape && devices.length) {
       this.#shape = shape;
       this.#select.replaceChildren(...devices.map((device) => element("option", { value: device.name }, device.name)));

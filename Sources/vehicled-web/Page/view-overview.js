@@ -26,7 +26,7 @@ export class OverviewView {
   update() {
     const { model } = this.#app;
     const devices = [...model.devices.values()];
-    const shape = devices.map((device) => `${device.name} ${device.shape}`).join();
+    const { shape } = model;
     if (shape !== this.#shape) {
       this.#shape = shape;
       this.#cards = devices.map((device) => new Card(this.#app, device));

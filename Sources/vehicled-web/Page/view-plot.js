@@ -76,7 +76,7 @@ export class PlotView {
 
   update() {
     const { model } = this.#app;
-    const shape = [...model.devices.values()].map((device) => `${device.name} ${device.shape}`).join();
+    const { shape } = model;
     if (shape !== this.#shape && shape) {
       this.#shape = shape;
       if (!this.#references.length) this.#references = this.#defaults();
