@@ -62,16 +62,22 @@ extension Contract {
     }
 
     public struct Result: VarlinkParameters, Equatable {
-      public enum CodingKeys: CodingKey, CaseIterable { case sequence, snapshot, changes, schemas, events }
+      public enum CodingKeys: CodingKey, CaseIterable { case sequence, time, snapshot, changes, schemas, events }
       public var sequence: Int
+      /// When the reply was sent, in µs since the Unix epoch; nil from a daemon before version 0.2.
+      public var time: Int?
       public var snapshot: [Device]?
       public var changes: [Reading]?
       public var schemas: [Schema]?
       public var events: [Event]?
 
       /// Creates a snapshot, a list of changes, or an empty heartbeat.
-      public init(sequence: Int, snapshot: [Device]? = nil, changes: [Reading]? = nil, schemas: [Schema]? = nil, events: [Event]? = nil) {
+      public init(
+        sequence: Int, time: Int? = nil, snapshot: [Device]? = nil, changes: [Reading]? = nil, schemas: [Schema]? = nil,
+        events: [Event]? = nil
+      ) {
         self.sequence = sequence
+        self.time = time
         self.snapshot = snapshot
         self.changes = changes
         self.schemas = schemas

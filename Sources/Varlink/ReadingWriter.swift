@@ -3,7 +3,7 @@
 // Writing a reading must not allocate. A test compares the output with that of the coders.
 //
 //   body:     "changes":[{…},{…}]                                    once per iteration, by `list`
-//   message:  {"parameters":{"sequence":17,BODY},"continues":true}␀   once per watcher, by `watchReply`
+//   message:  {"parameters":{"sequence":17,"time":5,BODY},"continues":true}␀   once per watcher, by `watchReply`
 
 import Protocols
 
@@ -120,9 +120,11 @@ public enum ReadingWriter {
 
   /// Writes a whole Watch reply (with its NUL) around a body of lists; without a body, the reply is a heartbeat.
   @inline(__always)
-  public static func watchReply(sequence: Int, body: [UInt8] = [], to out: inout [UInt8]) {
+  public static func watchReply(sequence: Int, time: Int, body: [UInt8] = [], to out: inout [UInt8]) {
     out.append(ascii: "{\"parameters\":{\"sequence\":")
     out.append(json: sequence)
+    out.append(ascii: ",\"time\":")
+    out.append(json: time)
     if !body.isEmpty { out.append(UInt8(ascii: ",")) }
     out.append(contentsOf: body)
     out.append(ascii: "},\"continues\":true}\0")

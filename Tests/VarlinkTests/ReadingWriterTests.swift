@@ -30,10 +30,12 @@ import Testing
           to: &$0)
       }
       var bytes: [UInt8] = []
-      ReadingWriter.watchReply(sequence: 17, body: body, to: &bytes)
+      ReadingWriter.watchReply(sequence: 17, time: 1_790_000_000_123_456, body: body, to: &bytes)
       let reply = try VarlinkReply(Array(bytes.dropLast()))
       #expect(bytes.last == 0 && reply.continues)
-      #expect(try reply.parameters(as: Contract.Watch.Result.self) == Contract.Watch.Result(sequence: 17, changes: [expected]))
+      #expect(
+        try reply.parameters(as: Contract.Watch.Result.self)
+          == Contract.Watch.Result(sequence: 17, time: 1_790_000_000_123_456, changes: [expected]))
     }
   }
 
@@ -56,15 +58,15 @@ import Testing
       }
     }
     var bytes: [UInt8] = []
-    ReadingWriter.watchReply(sequence: 0, body: body, to: &bytes)
-    ReadingWriter.watchReply(sequence: 1, to: &bytes)
+    ReadingWriter.watchReply(sequence: 0, time: 5, body: body, to: &bytes)
+    ReadingWriter.watchReply(sequence: 1, time: -6, to: &bytes)
     ReadingWriter.reply(body: [], to: &bytes)
     var framing = VarlinkFraming()
     framing.append(bytes)
     let first = try #require(try framing.next { try VarlinkReply($0).parameters(as: Contract.Watch.Result.self) })
     #expect(first.changes?.map(\.value) == [.int(0), .int(1), .int(2)] && first.changes?[0].device == "e\"v" && first.events == events)
     let second = try #require(try framing.next { try VarlinkReply($0).parameters(as: Contract.Watch.Result.self) })
-    #expect(second == Contract.Watch.Result(sequence: 1))
+    #expect(second == Contract.Watch.Result(sequence: 1, time: -6))
     #expect(try framing.next() == Array("{\"parameters\":{}}".utf8))
   }
 

@@ -300,8 +300,12 @@ import Varlink
     let client = Client()
     let watcher = Watcher(sink: client, interval: 0)
     try rig.hub.subscribe(watcher, to: nil)
+    let before = Int(Clock.wall())
     watcher.sendHeartbeat()
-    #expect(client.replies.last == Contract.Watch.Result(sequence: 1))
+    let heartbeat = try #require(client.replies.last)
+    let time = try #require(heartbeat.time)
+    #expect(time >= before && time <= Int(Clock.wall()))
+    #expect(heartbeat == Contract.Watch.Result(sequence: 1, time: time))
   }
 
   @Test func `a new schema keeps values by name and is published`() throws {

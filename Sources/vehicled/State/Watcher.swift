@@ -47,7 +47,7 @@ import Varlink
       for state in states { pending[ObjectIdentifier(state), default: Pending(state: state)].needsSnapshot = true }
       return wait()
     }
-    send(Contract.Watch.Result(sequence: sequence, snapshot: snapshot))
+    send(Contract.Watch.Result(sequence: sequence, time: now, snapshot: snapshot))
   }
 
   /// Sends a new schema. Pending changes are discarded, because their positions refer to the old schema.
@@ -57,7 +57,7 @@ import Varlink
       pending[ObjectIdentifier(state), default: Pending(state: state)].needsSchema = true
       return wait()
     }
-    send(Contract.Watch.Result(sequence: sequence, schemas: [schema]))
+    send(Contract.Watch.Result(sequence: sequence, time: now, schemas: [schema]))
   }
 
   func notify(event: Contract.Event) {
@@ -71,7 +71,7 @@ import Varlink
       }
       return wait()
     }
-    send(Contract.Watch.Result(sequence: sequence, events: [event]))
+    send(Contract.Watch.Result(sequence: sequence, time: now, events: [event]))
   }
 
   /// Sends changes of one device; `body` is the encoded list.
@@ -88,7 +88,7 @@ import Varlink
 
   func sendHeartbeat() {
     // A heartbeat does not restart the interval.
-    if sink?.hasRoom ?? false { write(VarlinkReply.message(Contract.Watch.Result(sequence: sequence), continues: true)) }
+    if sink?.hasRoom ?? false { write(VarlinkReply.message(Contract.Watch.Result(sequence: sequence, time: now), continues: true)) }
   }
 
   /// Sends the pending messages with current values, if there is room and the interval has elapsed. Removals come first, because a
@@ -101,12 +101,13 @@ import Varlink
     pending = [:]
     pendingRemovals = [:]
     pendingEvents = []
-    if !events.isEmpty { send(Contract.Watch.Result(sequence: sequence, events: events)) }
+    if !events.isEmpty { send(Contract.Watch.Result(sequence: sequence, time: now, events: events)) }
     let snapshots = devices.filter(\.needsSnapshot).map { $0.state.wireDevice(only: feed?.selection(of: $0.state)) }
     let schemas = devices.filter(\.needsSchema).map(\.state.wireSchema)
     if !snapshots.isEmpty || !schemas.isEmpty {
       send(
-        Contract.Watch.Result(sequence: sequence, snapshot: snapshots.isEmpty ? nil : snapshots, schemas: schemas.isEmpty ? nil : schemas))
+        Contract.Watch.Result(
+          sequence: sequence, time: now, snapshot: snapshots.isEmpty ? nil : snapshots, schemas: schemas.isEmpty ? nil : schemas))
     }
     let boot = Clock.boot()
     for device in devices where !device.needsSnapshot && !device.indexes.isEmpty {
@@ -122,6 +123,9 @@ import Varlink
     sink = nil
   }
 
+  /// The time of a reply, in µs since the Unix epoch.
+  private var now: Int { Int(Clock.wall()) }
+
   private var hasNothingPending: Bool { pending.isEmpty && pendingEvents.isEmpty && pendingRemovals.isEmpty }
 
   private var canSend: Bool {
@@ -136,7 +140,7 @@ import Varlink
 
   private func sendChanges(_ body: [UInt8]) {
     message.removeAll(keepingCapacity: true)
-    ReadingWriter.watchReply(sequence: sequence, body: body, to: &message)
+    ReadingWriter.watchReply(sequence: sequence, time: now, body: body, to: &message)
     send(message)
   }
 
