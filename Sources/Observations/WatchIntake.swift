@@ -35,14 +35,11 @@ public struct WatchIntake {
   private var removedDevices: [String] = []
   /// The lifetimes of properties in µs, by device. Those of a known schema without a lifetime are absent.
   private var lifetimes: [String: [String: Int64]] = [:]
-  /// When the latest reply was read, in µs of the boot.
-  private var lastRead: Int64 = 0
-  /// How long before that it was sent, in µs; 0 if that is unknown.
-  private var sendDelay: Int64 = 0
-  /// When the latest reply was sent at the earliest, in µs of the boot; nil before the first one.
-  private var sentAfter: Int64?
-  /// The same for the reply before it.
-  private var previousSentAfter: Int64?
+  /// When the latest reply was sent, in µs of the boot; 0 before the first one. When it was read, if the wall clock was set in between. Never
+  /// decreases.
+  public private(set) var lastSent: Int64 = 0
+  /// The same for the reply before it; nil for the first one.
+  private var previousSent: Int64?
   /// Since when the wall clock has not been set, on the boot clock, as far as this program has seen, and its offset.
   private var wallClock: (steadySince: Int64, offset: Int64)
 
@@ -84,16 +81,15 @@ public struct WatchIntake {
 
   /// Discards all state: after a disconnection, every value is new.
   public mutating func restart() {
-    (devices, lifetimes, removedDevices) = ([:], [:], [])
-    sentAfter = nil
+    (devices, lifetimes, removedDevices, lastSent) = ([:], [:], [], 0)
   }
 
-  /// Ends the values whose lifetime had passed without a confirmation when the latest reply was read. No further reply is expected.
+  /// Ends the values whose lifetime had passed without a confirmation when the latest reply was sent. No further reply is expected.
   public mutating func endUnconfirmed() -> [Observation] {
     var ends: [Observation] = []
     for (device, known) in devices.sorted(by: { $0.key < $1.key }) {
       for (property, latest) in known.properties.sorted(by: { $0.key < $1.key }) {
-        if let end = end(of: latest, property, device, at: lastRead) { append(end, property, device, to: &ends) }
+        if let end = end(of: latest, property, device, at: lastSent) { append(end, property, device, to: &ends) }
       }
     }
     return ends
@@ -105,17 +101,15 @@ public struct WatchIntake {
     var (ends, observations): ([Observation], [Observation]) = ([], [])
     for device in removedDevices { devices[device] = nil }
     removedDevices = []
-    lastRead = clock.boot
     let isSteady = (clock.offset &- wallClock.offset).magnitude <= Self.tolerance
     wallClock = (isSteady ? wallClock.steadySince : clock.boot, clock.offset)
-    noteSending(of: result, at: clock)
+    previousSent = lastSent == 0 ? nil : lastSent
+    lastSent = max(lastSent, result.time.flatMap { steadyTime(wall: $0, clock) } ?? clock.boot)
     for schema in result.schemas ?? [] { learn(schema) }
     for device in result.snapshot ?? [] { add(device, at: clock, to: &ends, &observations) }
     for reading in result.changes ?? [] { observe(reading, at: clock, to: &ends, &observations) }
     for event in result.events ?? [] where event.name == Contract.Event.removed {
-      let time = time(wall: event.time, otherwise: clock.boot - sendDelay, clock)
-      remove(event.device, event.text, at: time, to: &observations)
-      sentAfter = max(sentAfter ?? time, time)
+      remove(event.device, event.text, at: time(wall: event.time, clock), to: &observations)
     }
     return (ends + observations, removedDevices)
   }
@@ -150,7 +144,7 @@ public struct WatchIntake {
     for reading in device.readings { observe(reading, at: clock, to: &ends, &observations) }
     // A new schema may lack properties of the old one.
     for (name, latest) in devices[device.name]?.properties ?? [:] where name != Observation.state && !declared.contains(name) {
-      end(latest, name, device.name, "no longer declared", at: clock.boot - sendDelay, to: &observations)
+      end(latest, name, device.name, "no longer declared", at: lastSent, to: &observations)
       devices[device.name]?.properties[name] = nil
     }
   }
@@ -190,14 +184,11 @@ public struct WatchIntake {
   /// The time of a reading on the boot clock. The wall-clock time is exact to 1 µs, but only if the clock has not been set since. The age is
   /// that when the reply was sent, exact to 1 ms.
   private func time(of reading: Contract.Reading, at clock: ClockReading) -> Int64 {
-    let byAge = clock.boot - sendDelay - age(of: reading)
-    if reading.value != nil { return reading.time.map { Self.time(wall: $0, near: byAge, clock) } ?? byAge }
-    let since = reading.time.map { time(wall: $0, otherwise: byAge, clock) }
-    guard devices[reading.device]?.properties[reading.property] == nil else { return since ?? byAge }
-    // An absence that this reader has not seen begin: it is observed now if this is the first reply. Otherwise the property is new since the
-    // reply before, of which the time is known even if this one tells nothing about its own.
-    guard let previousSentAfter else { return byAge }
-    return max(since ?? previousSentAfter, previousSentAfter)
+    guard let wall = reading.time else { return lastSent - age(of: reading) }
+    if reading.value != nil { return min(lastSent, Self.time(wall: wall, near: lastSent - age(of: reading), clock)) }
+    let since = time(wall: wall, clock)
+    // An absence that this reader has not seen begin: the property is new since the reply before.
+    return devices[reading.device]?.properties[reading.property] == nil ? max(since, previousSent ?? lastSent) : since
   }
 
   /// The age of a reading in µs; 0 if it has none.
@@ -206,9 +197,9 @@ public struct WatchIntake {
     return abs(seconds) < 1e9 ? Int64(seconds * 1e6) : 0
   }
 
-  /// A wall-clock time in µs on the boot clock, or `other` if the clock may have been set since.
-  private func time(wall: Int, otherwise other: Int64, _ clock: ClockReading) -> Int64 {
-    steadyTime(wall: wall, age: 0, clock) ?? Self.time(wall: wall, near: other, clock)
+  /// The wall-clock time of something that has no age, in µs on the boot clock, but not after the latest reply was sent.
+  private func time(wall: Int, _ clock: ClockReading) -> Int64 {
+    min(lastSent, steadyTime(wall: wall, clock) ?? Self.time(wall: wall, near: lastSent, clock))
   }
 
   /// A wall-clock time in µs on the boot clock, or `other` if they differ so much that the clock was set since.
@@ -217,33 +208,9 @@ public struct WatchIntake {
     return !overflows && (byWall &- other).magnitude <= tolerance ? byWall : other
   }
 
-  /// A wall-clock time in µs on the boot clock, or nil if the clock may have been set since. A value of this age that was sent in the
-  /// future shows that it was.
-  private func steadyTime(wall: Int, age: Int64, _ clock: ClockReading) -> Int64? {
+  /// A wall-clock time in µs on the boot clock, or nil if the clock may have been set since.
+  private func steadyTime(wall: Int, _ clock: ClockReading) -> Int64? {
     let (time, overflows) = Int64(wall).subtractingReportingOverflow(clock.offset)
-    return !overflows && time >= wallClock.steadySince && time <= clock.boot - max(age, 0) ? time : nil
-  }
-
-  /// Notes when a reply was sent, as far as it is known.
-  private mutating func noteSending(of result: Contract.Watch.Result, at clock: ClockReading) {
-    let delay = delay(of: result, at: clock)
-    sendDelay = delay ?? 0
-    previousSentAfter = sentAfter
-    if sentAfter == nil || delay != nil { sentAfter = max(sentAfter ?? .min, clock.boot - sendDelay) }
-  }
-
-  /// How long ago a reply was sent, in µs; nil if none of its values was measured since the wall clock was last set. A value from before that
-  /// shows another delay, so the smallest one counts.
-  private func delay(of result: Contract.Watch.Result, at clock: ClockReading) -> Int64? {
-    var least: Int64?
-    func note(_ reading: Contract.Reading) {
-      guard reading.value != nil, let wall = reading.time else { return }
-      let age = age(of: reading)
-      guard let time = steadyTime(wall: wall, age: age, clock) else { return }
-      least = min(least ?? .max, clock.boot - time - age)
-    }
-    for reading in result.changes ?? [] { note(reading) }
-    for device in result.snapshot ?? [] { for reading in device.readings { note(reading) } }
-    return least
+    return !overflows && time >= wallClock.steadySince && time <= clock.boot ? time : nil
   }
 }

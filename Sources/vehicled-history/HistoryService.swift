@@ -126,8 +126,8 @@ final class HistoryService {
     case .result(let result):
       if failure != nil { connected() }
       let reading = clock.read()
-      recorder.daemonResponded(at: reading.boot)
       let (observations, removed) = intake.read(result, at: reading)
+      recorder.daemonResponded(at: intake.lastSent)
       record(observations)
       alerts.observe(observations)
       for device in removed {

@@ -24,12 +24,28 @@ import Varlink
       age: value == nil ? nil : age, reason: reason)
   }
 
-  private static func snapshot(_ readings: [Contract.Reading], state: String = "polling") -> Contract.Watch.Result {
-    Contract.Watch.Result(sequence: 0, snapshot: [Contract.Device(name: "ev", kind: "obd", state: state, readings: readings)])
+  /// The wall-clock time at some seconds of the boot.
+  private static func wall(_ seconds: Double) -> Int { Int(seconds * 1e6) + Int(offset) }
+
+  /// A snapshot that was sent at a time in seconds; that of its values if nil.
+  private static func snapshot(
+    _ readings: [Contract.Reading], state: String = "polling", sent: Double? = nil
+  ) -> Contract.Watch.Result {
+    Contract.Watch.Result(
+      sequence: 0, time: sent.map(wall) ?? sendTime(readings),
+      snapshot: [Contract.Device(name: "ev", kind: "obd", state: state, readings: readings)])
   }
 
-  private static func changes(_ readings: Contract.Reading...) -> Contract.Watch.Result {
-    Contract.Watch.Result(sequence: 1, changes: readings)
+  private static func changes(_ readings: Contract.Reading..., sent: Double? = nil) -> Contract.Watch.Result {
+    Contract.Watch.Result(sequence: 1, time: sent.map(wall) ?? sendTime(readings), changes: readings)
+  }
+
+  /// When readings of these times and ages are sent; nil if they have none.
+  private static func sendTime(_ readings: [Contract.Reading]) -> Int? {
+    readings.compactMap { reading in
+      guard let time = reading.time, let age = reading.age, age < 1e9 else { return nil }
+      return time.addingReportingOverflow(Int(age * 1e6)).partialValue
+    }.max()
   }
 
   @Test func `a value has the time of its measurement, and a repeated one is read once`() {
@@ -81,6 +97,19 @@ import Varlink
     #expect(other.read(Self.changes(Self.reading("speed", .int(6), at: 11)), at: Self.clock(14.5)).observations.map(\.time) == [11_000_000])
   }
 
+  @Test func `a clock that is set back a little makes no observation of the future`() {
+    var intake = WatchIntake(at: Self.clock(0))
+    _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10)]), at: Self.clock(10))
+    // Set back by 0.4 s after the measurement and the absence, before the reply was sent.
+    let clock = ClockReading(boot: 11_000_000, wall: 10_600_000 + Self.offset, isSynchronised: true)
+    let reply = Self.changes(
+      Self.reading("speed", .int(6), at: 10.9, age: 0.1), Self.reading("rpm", nil, at: 10.99, reason: "stale"), sent: 10.6)
+    #expect(intake.read(reply, at: clock).observations.map(\.time) == [11_000_000, 11_000_000])
+    let next = Self.changes(Self.reading("rpm", .int(1), at: 10.7, age: 0.001), sent: 10.701)
+    let later = ClockReading(boot: 11_101_000, wall: 10_701_000 + Self.offset, isSynchronised: true)
+    #expect(intake.read(next, at: later).observations.map(\.time) == [11_100_000])
+  }
+
   @Test func `a value from before the clock was set does not move the others`() {
     var intake = WatchIntake(at: Self.clock(10))
     // The clock was set forward by 3 s between the two measurements, before the start of the reader.
@@ -91,12 +120,14 @@ import Varlink
   @Test func `an absence that is read late has the time at which it began, and the next value keeps its own`() {
     var intake = WatchIntake(at: Self.clock(0))
     _ = intake.read(Self.snapshot([Self.reading("speed", .int(5), at: 10)]), at: Self.clock(10))
-    let absent = intake.read(Self.changes(Self.reading("speed", nil, at: 11.5, reason: "link down: unplugged")), at: Self.clock(28))
+    let down = Self.reading("speed", nil, at: 11.5, reason: "link down: unplugged")
+    let absent = intake.read(Self.changes(down, sent: 11.5), at: Self.clock(28))
     #expect(absent.observations == [Self.sample("speed", .absent("link down: unplugged"), at: 11.5)])
     let next = intake.read(Self.changes(Self.reading("speed", .int(6), at: 12, age: 0.001)), at: Self.clock(28)).observations
     #expect(next == [Self.sample("speed", .value(.int(6)), at: 12)])
     // The absence of a property that is new to this reader is not older than the reply before, which was sent at 12.001 s.
-    let other = intake.read(Self.changes(Self.reading("rpm", nil, at: 3, reason: "stale")), at: Self.clock(28)).observations
+    let stale = Self.reading("rpm", nil, at: 3, reason: "stale")
+    let other = intake.read(Self.changes(stale, sent: 12.1), at: Self.clock(28)).observations
     #expect(other.map(\.time) == [12_001_000])
   }
 
@@ -105,11 +136,13 @@ import Varlink
     let first = intake.read(Self.snapshot([Self.reading("speed", nil, at: 3, reason: "stale")]), at: Self.clock(10)).observations
     #expect(first.map(\.time) == [10_000_000, 10_000_000], "what was absent before the first reply is absent since then")
     _ = intake.read(Self.changes(Self.reading("speed", .int(5), at: 11)), at: Self.clock(11))
-    // Stopped until 28 s. The reply with the new device has no value that tells when it was sent.
+    // Stopped until 28 s.
     let event = Contract.Event(device: "ev", name: Contract.Event.removed, text: "reconfigured", time: 12_000_000 + Int(Self.offset))
-    _ = intake.read(Contract.Watch.Result(sequence: 2, events: [event]), at: Self.clock(28))
-    let new = Self.snapshot([Self.reading("rpm", nil, at: 12.5, reason: "stale"), Self.reading("speed", nil, reason: "not known yet")])
-    #expect(intake.read(new, at: Self.clock(28)).observations.dropFirst().map(\.time) == [12_500_000, 12_000_000])
+    _ = intake.read(Contract.Watch.Result(sequence: 2, time: Self.wall(12), events: [event]), at: Self.clock(28))
+    let unknown = [Self.reading("rpm", nil, at: 12.25, reason: "stale"), Self.reading("speed", nil, reason: "not known yet")]
+    let new = intake.read(Self.snapshot(unknown, sent: 12.5), at: Self.clock(28)).observations
+    #expect(new.map(\.property) == ["state", "rpm", "speed"] && new.map(\.time) == [12_500_000, 12_250_000, 12_500_000])
+    #expect(intake.lastSent == 12_500_000)
     for time in [13.0, 14, 15] {
       let value = Self.reading("speed", .int(Int(time)), at: time, age: 0.001)
       #expect(intake.read(Self.changes(value), at: Self.clock(28)).observations.map(\.time) == [Int64(time * 1e6)])
@@ -124,7 +157,7 @@ import Varlink
     _ = intake.read(Contract.Watch.Result(sequence: 1), at: Self.clock(11))
     intake.restart()
     let old = Self.reading("vin", .string("V"), at: 5 - 20, age: 95)
-    #expect(intake.read(Self.snapshot([old]), at: Self.clock(100)).observations.last?.time == 5_000_000)
+    #expect(intake.read(Self.snapshot([old], sent: 100), at: Self.clock(100)).observations.last?.time == 5_000_000)
     // The same in a reply that is read 4 s late.
     intake.restart()
     let late = Self.snapshot([Self.reading("speed", .int(5), at: 105.9, age: 0.1), Self.reading("vin", .string("V"), at: 5 - 20, age: 101)])
@@ -249,7 +282,7 @@ import Varlink
     // The daemon reported the new schema at 14 s; the reader was stopped until 28 s.
     let soc = Self.reading("soc", .int(70), at: 13.9, age: 0.1)
     let device = Contract.Device(name: "ev", kind: "obd", state: "polling", readings: [soc])
-    let reply = Contract.Watch.Result(sequence: 1, snapshot: [device], schemas: [Self.schema(2, "soc")])
+    let reply = Contract.Watch.Result(sequence: 1, time: Self.wall(14), snapshot: [device], schemas: [Self.schema(2, "soc")])
     let ends = intake.read(reply, at: Self.clock(28)).observations.filter { $0.property != "soc" && $0.property != "state" }
     #expect(ends.contains(Self.sample("speed", .absent("stale"), at: 12)), "\(ends)")
     #expect(ends.contains(Self.sample("rpm", .absent("no longer declared"), at: 14)) && ends.count == 2, "\(ends)")

@@ -12,7 +12,7 @@ final class Recorder: EventSource {
   private var builders: [String: BatchBuilder] = [:]
   /// Whether each property is recorded, and its latest series.
   private var properties: [String: [String: (isSelected: Bool, key: SeriesKey?)]] = [:]
-  /// When the daemon last responded, in µs of the boot: the latest values were valid until then.
+  /// When the daemon sent its latest reply, in µs of the boot: the latest values were valid until then.
   private var lastResponse: Int64 = 0
 
   init(_ queue: BatchQueue, selection: Selection, loop: EventLoop) {
@@ -21,8 +21,8 @@ final class Recorder: EventSource {
     loop.add(self)
   }
 
-  /// Handles any response of the daemon.
-  func daemonResponded(at now: Int64) { lastResponse = now }
+  /// Handles any reply of the daemon, before what it contains; `time` is when it was sent.
+  func daemonResponded(at time: Int64) { lastResponse = time }
 
   /// Records an observation of a device of this kind, and returns whether it is selected.
   @discardableResult

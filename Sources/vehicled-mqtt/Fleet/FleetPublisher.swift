@@ -21,7 +21,7 @@ final class FleetPublisher: EventSource {
   private var sequence = 0
   /// The maximum size of a batch in bytes.
   private var maxSize = defaultSize
-  /// When the daemon last responded, in µs of the boot: the latest values were valid until then.
+  /// When the daemon sent its latest reply, in µs of the boot: the latest values were valid until then.
   private var lastResponse: Int64 = 0
 
   /// `host` is the name of the vehicle unless the configuration has one. `watchInterval` is the minimum interval of the watch, in ms. `send`
@@ -47,8 +47,8 @@ final class FleetPublisher: EventSource {
   /// Collects the values of a reply.
   func apply(_ result: Contract.Watch.Result) {
     let clock = ClockReading.now
-    lastResponse = clock.boot
     let (observations, removed) = intake.read(result, at: clock)
+    lastResponse = intake.lastSent
     collect(observations)
     for device in removed {
       cut(device)
