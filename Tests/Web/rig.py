@@ -106,15 +106,16 @@ class Rig:
 
 
 class FakeDaemon:
-    """Serves io.vehicled with the given schemas and devices. `send` sends a reply of Watch to every client that watches."""
+    """Serves io.vehicled with the given schemas, devices, findings and texts of actions. `send` sends a reply of Watch to every client that watches."""
 
-    def __init__(self, path, schemas, devices, findings=()):
+    def __init__(self, path, schemas, devices, findings=(), reports={}):
         self.watchers = []
         self.lock = threading.Lock()
         replies = {
             "Describe": lambda _: {"schemas": schemas},
             "Status": lambda _: {"devices": devices},
             "Diagnose": lambda _: {"findings": list(findings)},
+            "Call": lambda call: {"text": reports.get(call["action"], "")},
         }
         fake = self
 
@@ -144,7 +145,10 @@ class FakeDaemon:
 
             def stream(self, parameters):
                 self.sequence += 1
-                self.reply({"parameters": {"sequence": self.sequence, **parameters}, "continues": True})
+                # As if the values had been measured now, unless a test sends another time.
+                moments = [one["time"] + one["age"] * 1e6 for one in parameters.get("changes", []) if "time" in one]
+                moment = int(max(moments, default=time.time() * 1e6))
+                self.reply({"parameters": {"sequence": self.sequence, "time": moment, **parameters}, "continues": True})
 
             def reply(self, message):
                 self.request.sendall(json.dumps(message).encode() + b"\0")

@@ -691,7 +691,7 @@ class Live(PageTest):
         old = reading("ev", "value-b", 1.0, "A", start - 5000, age=100)
         self.fake.send(changes=[old, reading("ev", "value-a", 11.0, "A", start + 24)])
         expect(number).to_have_text("11")
-        self.fake.send(changes=[old])
+        self.fake.send(changes=[old], time=int((start + 24) * 1e6))
         self.page.wait_for_timeout(400)
         expect(number).to_have_text("11")
         self.assert_no_problems()
@@ -756,24 +756,59 @@ class Reconfigured(PageTest):
     @classmethod
     def prepare(cls):
         speed = {"name": "speed", "type": "float", "writable": False, "motion": False, "help": "", "group": "drive", "rank": 1, "unit": "km/h"}
-        cls.schema = {"device": "ev", "kind": "obd", "properties": [speed], "actions": []}
+        actions = [{"name": name, "arguments": [], "motion": False, "streams": False, "help": ""} for name in ("dtc", "dtc-clear")]
+        cls.schema = {"device": "ev", "kind": "obd", "properties": [speed], "actions": actions}
         cls.device = {"name": "ev", "kind": "obd", "state": "polling", "links": [{"name": "main", "url": "tcp:127.0.0.1:9", "state": "up", "since": 0}],
                       "readings": [reading("ev", "speed", 1.5, "km/h")]}
-        cls.fake = FakeDaemon(cls.rig.daemon_socket, [cls.schema], [cls.device])
+        cls.fake = FakeDaemon(cls.rig.daemon_socket, [cls.schema], [cls.device], reports={"dtc-clear": "This will be lost: P0420"})
         cls.addClassCleanup(cls.fake.close)
-        return cls.rig.start_web()
+        return cls.rig.start_web("--control", "ev")
+
+    def remove(self, **others):
+        self.fake.send(events=[{"device": "ev", "name": "removed", "text": "device reconfigured or removed", "time": int(time.time() * 1e6)}], **others)
+
+    def replace(self, value):
+        """The daemon sends these one by one, and the page gets them within one frame."""
+        device = self.device | {"readings": [reading("ev", "speed", None, "not known yet")]}
+        self.remove(schemas=[self.schema], snapshot=[device], changes=[reading("ev", "speed", value, "km/h")])
 
     def test_views_show_the_new_device(self):
         views = {"": ".card .number", "device/ev": "tr[data-reference='ev.speed'] .number", "plot/ev.speed": ".legend .number", "kiosk/ev.speed": ".gauge"}
         for count, (view, number) in enumerate(views.items()):
             with self.subTest(view=view):
                 self.open(view, number)
-                # In one frame, as when a file is edited and read again.
-                self.fake.send(events=[{"device": "ev", "name": "removed", "text": "device reconfigured or removed", "time": int(time.time() * 1e6)}])
-                self.fake.send(schemas=[self.schema])
-                self.fake.send(snapshot=[self.device | {"readings": [reading("ev", "speed", None, "not known yet")]}])
-                self.fake.send(changes=[reading("ev", "speed", 40.5 + count, "km/h")])
+                self.replace(40.5 + count)
                 expect(self.page.locator(number).first).to_contain_text(f"{40.5 + count}")
+        self.assert_no_problems()
+
+    def test_no_view_shows_the_last_device_after_its_removal(self):
+        for view, number in {"": ".card", "device/ev": "tr[data-reference]", "plot/ev.speed": ".legend .number", "kiosk": ".gauge"}.items():
+            with self.subTest(view=view):
+                self.open(view, number)
+                self.remove()
+                expect(self.page.locator(number)).to_have_count(0)
+        self.assert_no_problems()
+
+    def test_a_new_line_is_drawn_whole(self):
+        """Not only from its first sample on: what is left of it belongs to the old device."""
+        self.open("plot/ev.speed", ".plot")
+        changes = self.page.evaluate("""async () => {
+          const [{ LiveTrace }, { Ring }] = await Promise.all(["trace", "ring"].map((name) => import(`${location.origin}/${name}.js`)));
+          const ring = new Ring();
+          ring.push(5, 1);
+          const trace = new LiveTrace({}, "", ring);
+          const first = trace.takeChange();
+          ring.push(6, 2);
+          return [first, trace.takeChange(), trace.takeChange()];
+        }""")
+        self.assertEqual(changes, [-math.inf, 6, math.inf])
+
+    def test_codes_of_another_vehicle_are_not_cleared(self):
+        self.open("device/ev", ".danger")
+        self.page.get_by_role("button", name="Clear trouble codes").click()
+        expect(self.page.locator("dialog")).to_contain_text("P0420")
+        self.replace(3.5)
+        expect(self.page.locator("dialog")).to_have_count(0)
         self.assert_no_problems()
 
 

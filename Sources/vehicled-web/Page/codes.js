@@ -14,6 +14,7 @@ export class Codes {
   #app;
   #device;
   #report = new Report();
+  #dialog;
   #note = element("p", { class: "warn" });
 
   // `node` is null if the device has no trouble codes.
@@ -40,6 +41,7 @@ export class Codes {
 
   close() {
     this.#report.close();
+    this.#dialog?.close();
   }
 
   // First shows what is lost, then asks twice.
@@ -49,7 +51,7 @@ export class Codes {
     const preview = new Report();
     const close = element("button", { onclick: () => dialog.close() }, "Keep the codes");
     const buttons = element("div", { class: "buttons" }, close);
-    const dialog = element("dialog", { "aria-labelledby": "clear-title", onclose: () => dialog.remove() },
+    const dialog = this.#dialog = element("dialog", { "aria-labelledby": "clear-title", onclose: () => dialog.remove() },
       element("h2", { id: "clear-title" }, `Clear the trouble codes of ${name}`), element("p", {}, "This will be lost:"), preview.node,
         buttons);
     document.body.append(dialog);

@@ -6,8 +6,6 @@ const MIN_PAUSE = 250;
 const MAX_PAUSE = 4000;
 // The daemon sends at least a heartbeat every 10 s. Transports close earlier if it hangs.
 const MAX_SILENCE = 25;
-// A reading that is older than this, in seconds, may have been measured before the server's clock was set.
-const MAX_CLOCK_AGE = 2;
 // A clock that goes back by more than this, in seconds, was set.
 const MIN_STEP = 2;
 
@@ -26,7 +24,6 @@ export class Model {
   #client;
   // The server's clock minus the page's, in seconds.
   #offset = Date.now() / 1000 - this.now;
-  #isSynchronised = false;
   #heardAt = 0;
   #wake = () => {};
 
@@ -114,7 +111,7 @@ export class Model {
 
   #apply(reply) {
     const now = this.now;
-    this.#synchronise(reply.changes ?? reply.snapshot?.flatMap((device) => device.readings) ?? [], now);
+    if (reply.time) this.#synchronise(reply.time, now);
     for (const event of reply.events ?? []) {
       if (event.name === "removed") this.devices.delete(event.device);
       else this.event = event;
@@ -133,16 +130,11 @@ export class Model {
     this.onchange();
   }
 
-  // The time and the age of the latest reading give the server's clock.
-  #synchronise(readings, now) {
-    let latest = null;
-    for (const reading of readings) {
-      if (reading.time != null && reading.age != null && (latest === null || reading.age < latest.age)) latest = reading;
-    }
-    if (latest === null || (this.#isSynchronised && latest.age > MAX_CLOCK_AGE)) return;
-    const offset = latest.time / 1e6 + latest.age - now;
-    if (this.#isSynchronised && offset < this.#offset - MIN_STEP) this.#forget(now + offset);
-    [this.#offset, this.#isSynchronised] = [offset, true];
+  // `time`: when the server sent a reply, by its clock.
+  #synchronise(time, now) {
+    const offset = time / 1e6 - now;
+    if (offset < this.#offset - MIN_STEP) this.#forget(now + offset);
+    this.#offset = offset;
   }
 
   // Removes the samples of the future: the clock was set back, and they would be shown instead of new ones.

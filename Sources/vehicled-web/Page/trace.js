@@ -30,12 +30,12 @@ export class LiveTrace {
     return ends.length ? [Math.min(...ends), Math.max(...ends)] : undefined;
   }
 
-  // The time of the first sample since the last call; Infinity if there is none.
+  // The time of the first sample since the last call; Infinity if there is none, -Infinity in the first call.
   takeChange() {
-    const ring = this.#ring;
-    const index = ring.index(this.#drawn) + 1;
+    const [ring, drawn] = [this.#ring, this.#drawn];
+    const index = ring.index(drawn) + 1;
     if (ring.length) this.#drawn = ring.time(ring.length - 1);
-    return index < ring.length ? ring.time(index) : Infinity;
+    return drawn === -Infinity ? drawn : index < ring.length ? ring.time(index) : Infinity;
   }
 
   draw(context, area, start, end) {

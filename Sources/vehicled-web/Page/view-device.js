@@ -44,7 +44,7 @@ export class DeviceView {
   update() {
     const device = this.#device;
     if (!device) {
-      if (this.#app.model.outage === null) {
+      if (this.#app.model.outage === null || this.#built) {
         this.close();
         [this.#shape, this.#built, this.#parts, this.#keys] = [-1, null, [], []];
         this.node.replaceChildren(element("p", { class: "empty" }, `No such device: "${this.title}"; `,

@@ -39,7 +39,7 @@ export class KioskView {
     const { model } = this.#app;
     const devices = [...model.devices.values()];
     const { shape } = model;
-    if (shape !== this.#shape && devices.length) {
+    if (shape !== this.#shape) {
       this.#shape = shape;
       this.#select.replaceChildren(...devices.map((device) => element("option", { value: device.name }, device.name)));
       this.#build();
@@ -74,10 +74,9 @@ export class KioskView {
     this.#unknown = unknown.length ? `no such property: ${unknown.join(", ")}` : "";
     const devices = [...model.devices.values()];
     const first = devices.find((device) => !device.needsAttention && device.headlines.some((row) => row.isNumber)) ?? devices[0];
-    this.#device = named[0]?.device || this.#device || first.name;
-    this.#select.value = this.#device;
-    const device = model.devices.get(this.#device) ?? first;
-    const own = device.rows.filter((row) => row.rank <= 2 && ["int", "float"].includes(row.declaration.type) && !row.isNotReported
+    const device = model.devices.get(named[0]?.device || this.#device) ?? first;
+    this.#select.value = this.#device = device?.name;
+    const own = (device?.rows ?? []).filter((row) => row.rank <= 2 && ["int", "float"].includes(row.declaration.type) && !row.isNotReported
       && !row.declaration.retained);
     const rows = named.length ? named : own.sort((left, right) => left.rank - right.rank).slice(0, MAX_GAUGES);
     this.#gauges = rows.map((row) => new Gauge(row));

@@ -22,7 +22,7 @@ export class PlotView {
   #references;
   // The end of a paused live plot; null while it moves.
   #pausedAt = null;
-  // The samples of a paused live plot by row: rows drop theirs when they are too old.
+  // The samples of a paused live plot by reference: rows drop theirs when they are too old, and devices can be replaced.
   #paused = new Map();
   // The range of recorded values; null in a live plot.
   #range = null;
@@ -77,7 +77,7 @@ export class PlotView {
   update() {
     const { model } = this.#app;
     const { shape } = model;
-    if (shape !== this.#shape && shape) {
+    if (shape !== this.#shape) {
       this.#shape = shape;
       if (!this.#references.length) this.#references = this.#defaults();
       this.#list();
@@ -202,8 +202,8 @@ export class PlotView {
 
   #samples(row) {
     if (this.#pausedAt === null) return row.ring;
-    if (!this.#paused.has(row)) this.#paused.set(row, row.ring.copy());
-    return this.#paused.get(row);
+    if (!this.#paused.has(row.reference)) this.#paused.set(row.reference, row.ring.copy());
+    return this.#paused.get(row.reference);
   }
 
   async #showRecorded(request) {
