@@ -91,8 +91,7 @@ class Bridge(Service):
         since = now()
         while True:
             await asyncio.sleep(1)
-            is_troubled = self.lock.locked() or self.broker.lock.locked()
-            if self.broker.relay.is_connected or is_troubled and not self.soak.is_resting:
+            if self.broker.relay.is_connected or self.is_troubled or self.broker.lock.locked() and not self.is_resting:
                 since = now()
             elif now() - since > CONNECTED + 2 * self.house.lag(CONNECTED):
                 self.wrong(f"is not connected to the broker for {now() - since:.0f} s: {self.last_words()}")

@@ -175,7 +175,7 @@ class Web(Service):
                 self.shown, changed, self.doubts = random.choice(names), now(), {}
                 await self.browser.evaluate("device", f"() => {{ location.hash = '#/device/{self.shown}' }}")
                 await asyncio.sleep(1 + self.house.lag())
-            is_troubled, since = self.lock.locked() and not self.soak.is_resting, self.since
+            is_troubled, since = self.is_troubled, self.since
             state = await self.browser.evaluate("device", SHOWN)
             if is_troubled or self.since != since:
                 self.expect_nothing(state, since)
@@ -204,7 +204,7 @@ class Web(Service):
         before = await self.ask(name)
         state = await self.browser.evaluate("device", SHOWN)
         after = await self.ask(name)
-        if before is None or after is None or self.lock.locked() and not self.soak.is_resting or self.since != since or state["banner"]:
+        if before is None or after is None or self.is_troubled or self.since != since or state["banner"]:
             return
         for what, first in before.items():
             second, found = after.get(what), state["rows"].get(f"{name}.{what}")
@@ -263,7 +263,7 @@ class Web(Service):
 
     async def read_legend(self):
         legend = await self.browser.evaluate("plot", LEGEND)
-        if self.lock.locked() and not self.soak.is_resting:
+        if self.is_troubled:
             return
         for reference, text in legend["values"].items():
             device, what = reference.split(".")

@@ -24,6 +24,7 @@ class Service:
         self.usage = Usage()
         self.connected = []  # the samples while it had all its connections
         self.lock = asyncio.Lock()
+        self.is_resting = False
         self.lives = []  # for each run: when it was ready, the end of what it must have recorded, and how it ended
         self.pauses = []  # when it was frozen: [from, to]
         self.faults = collections.Counter()
@@ -127,9 +128,16 @@ class Service:
     async def rest(self):
         """Waits for the end of a fault, and prevents others until `go_on`."""
         await self.lock.acquire()
+        self.is_resting = True
 
     def go_on(self):
+        self.is_resting = False
         self.lock.release()
+
+    @property
+    def is_troubled(self):
+        """Whether it has a fault; a rest begins after its end."""
+        return self.lock.locked() and not self.is_resting
 
     # What it must have recorded.
 
