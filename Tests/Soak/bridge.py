@@ -98,8 +98,8 @@ class Bridge(Service):
                 since = now()
 
     async def rest(self):
-        await super().rest()
         await self.broker.lock.acquire()
+        await super().rest()
         begun = now()
         while wrong := self.unsettled():
             await asyncio.sleep(0.5)
