@@ -1,5 +1,6 @@
-// Polls the vehicle: coordinates protocol detection, poll scheduler and response timeout, and publishes the values in replies. The fast
-// request (FastPoll.swift) is the one that is polled at the device's rate; the other requests are sent between its polls.
+// Polls the vehicle: coordinates protocol detection, recognition of the vehicle, poll scheduler and response timeout, and publishes the
+// values in replies. The fast request (FastPoll.swift) is the one that is polled at the device's rate; the other requests are sent between
+// its polls.
 
 struct VehiclePolling: Sendable {
   /// The timeout while the adapter detects the protocol: it tries several protocols, one of them at 5 baud.
@@ -11,8 +12,7 @@ struct VehiclePolling: Sendable {
   private(set) var detection: ProtocolDetection
   private(set) var scheduler: PollScheduler
   private(set) var timeout = ResponseTimeout()
-  private let declaration: VehicleDeclaration
-  private let profiles: ProfileSelection
+  private let recognition: VehicleRecognition
 
   init(
     rate: Double, phase: Double, _ choice: VehicleChoice, isFastOnly: Bool, _ signals: [CustomSignal], _ overrides: PropertyOverrides,
@@ -20,16 +20,9 @@ struct VehiclePolling: Sendable {
   ) {
     detection = ProtocolDetection(choice)
     scheduler = PollScheduler(rate: rate, phase: phase, first: choice.candidates[0].request)
-    declaration = VehicleDeclaration(
-      ConfiguredRequests(isFastOnly: isFastOnly, signals: signals, overrides: overrides), bitRate: bitRate)
-    profiles = ProfileSelection(choice)
-    if let profile = profiles.withoutPIDs {
-      let fast = profile.split(on: profile.bus).fast
-      scheduler.begin(FastRequest(fast.request), every: declaration.period(of: fast))
-      scheduler.apply(declaration.place(profile, fast: fast, period: scheduler.pace.period, &values))
-    } else {
-      scheduler.apply(declaration.place(choice, on: detection.bus, period: scheduler.pace.period, &values))
-    }
+    let requests = ConfiguredRequests(isFastOnly: isFastOnly, signals: signals, overrides: overrides)
+    recognition = VehicleRecognition(choice, VehicleDeclaration(requests, bitRate: bitRate))
+    recognition.begin(on: detection.bus, &scheduler, &values)
   }
 
   // MARK: Connection
@@ -37,7 +30,7 @@ struct VehiclePolling: Sendable {
   mutating func restore(_ stored: [String: [UInt8]], _ values: inout ValueTable, _ effects: inout Effects) {
     timeout.restore(stored[ResponseTimeout.key])
     if let candidate = detection.restore(request: stored["request"]) { begin(candidate) }
-    if let found = detection.ecus(in: stored, &effects), recognise(found, &values, &effects) {
+    if let found = detection.ecus(in: stored, &effects), recognition.recognise(found, &detection, &scheduler, &values, &effects) {
       begin(detection.useStored(found))
     }
   }
@@ -173,10 +166,10 @@ struct VehiclePolling: Sendable {
     let request = scheduler.fast.request
     scheduler.recordResponse(frames: session.reader.frameCount(from: request.target), from: source)
     if request.isBMSRecord {
-      if isFirst { recognise(session.reader, data, &values, &effects) }
+      if isFirst { recognition.recognise(session.reader, record: data, &detection, &scheduler, &values, &effects) }
       values.publishRecord(session.reader, data, at: now, &effects)
     } else {
-      if isFirst, let profile = profiles.withoutPIDs { declaration.publish(profile.title, on: detection.bus, &values, &effects) }
+      if isFirst { recognition.vehicleWithoutPIDsResponded(on: detection.bus, &values, &effects) }
       let completeness = values.publish(scheduler.fast.rows, request.parameters, session.reader, data, from: source, at: now, &effects)
       if completeness == .none { values.countBadReply(session.reply, &effects) }
       scheduler.recordCompleteness(completeness)
@@ -203,7 +196,7 @@ struct VehiclePolling: Sendable {
     scheduler.endOnePIDTest()
     guard let found = detection.limitedToOnePID() else { return }
     scheduler.reset()
-    _ = recognise(found, &values, &effects)
+    _ = recognition.recognise(found, &detection, &scheduler, &values, &effects)
     scheduler.resume(at: now)
   }
 
@@ -322,46 +315,12 @@ struct VehiclePolling: Sendable {
     let (found, request) = detection.endDiscovery(vehicleRequest: scheduler.fast.vehicleRequest)
     scheduler.begin(request)
     scheduler.discoveryEnded()
-    guard recognise(found, &values, &effects) else { return .tryOther("the vehicle supports no known PID", isFinal: false) }
+    guard recognition.recognise(found, &detection, &scheduler, &values, &effects) else {
+      return .tryOther("the vehicle supports no known PID", isFinal: false)
+    }
     values.reportVehicle(&effects)
     scheduler.resume(at: now)
     return .retry
-  }
-
-  /// Sets the detected vehicle from a BMS data record, which identifies the family.
-  private mutating func recognise(_ reader: ReplyReader, _ data: Range<Int>, _ values: inout ValueTable, _ effects: inout Effects) {
-    let request = scheduler.fast.request
-    let family = reader.payload.withUnsafeBufferPointer { VehicleFamily(request, record: UnsafeBufferPointer(rebasing: $0[data])) }
-    if detection.setVehicle(family, &effects) {
-      scheduler.apply(declaration.declare(family, on: detection.bus, period: scheduler.pace.period, &values, &effects))
-    }
-    declaration.publish("electric Hyundai or Kia" + (family.map { " (\($0.rawValue))" } ?? ""), on: detection.bus, &values, &effects)
-  }
-
-  /// Sets the detected vehicle to an SAE J1979 vehicle with these ECUs. Returns false if they support no known PID.
-  private mutating func recognise(_ found: ECUDiscovery, _ values: inout ValueTable, _ effects: inout Effects) -> Bool {
-    let profile = profiles.profile(of: found)
-    guard let car = declaration.car(found, profile) else { return false }
-    detection.setVehicle(found)
-    scheduler.begin(car.request, every: car.fast.request.usesDeviceRate ? nil : car.fast.request.period)
-    let placed = declaration.declare(
-      car, found, profile, bmsRequest: detection.bmsRequest, period: scheduler.pace.period, &values, &effects)
-    scheduler.apply(placed)
-    declaration.publish(profiles.title(of: found), on: found.bus, &values, &effects)
-    return true
-  }
-
-  /// Selects the profile of the vehicle with the VIN in this reply. Returns false if the VIN changes nothing. Otherwise, all requests begin
-  /// again, and that for the VIN as well: its reply cannot be published, because the positions of the properties have changed.
-  private mutating func selectProfile(
-    _ request: PollRequest, _ reader: ReplyReader, at now: Instant, _ values: inout ValueTable, _ effects: inout Effects
-  ) -> Bool {
-    let found = profiles.selection(afterReplyTo: request, reader, from: detection.vehicle, on: detection.bus, values)
-    guard let found else { return false }
-    scheduler.reset()
-    _ = recognise(found, &values, &effects)
-    scheduler.resume(at: now)
-    return true
   }
 
   /// Restarts detection, with this request if it is not nil, because the vehicle is another one, or has other ECUs or PIDs.
@@ -381,7 +340,9 @@ struct VehiclePolling: Sendable {
     _ values: inout ValueTable, _ effects: inout Effects, _ reaction: inout Reaction
   ) {
     let request = scheduler.queue.requests[index]
-    if parsed == .messages, selectProfile(request, session.reader, at: now, &values, &effects) { return reaction.note(.usableReply) }
+    if parsed == .messages, recognition.selectProfile(request, session.reader, at: now, &detection, &scheduler, &values, &effects) {
+      return reaction.note(.usableReply)
+    }
     if request.isSupportCheck, parsed == .messages, detection.checkForNewPIDs(session.reader) {
       repeatDetection("new ECUs or PIDs found", &effects, &reaction)
     }
