@@ -789,6 +789,20 @@ class Reconfigured(PageTest):
                 expect(self.page.locator(number)).to_have_count(0)
         self.assert_no_problems()
 
+    def test_kiosk_returns_to_the_chosen_device(self):
+        self.open("kiosk", ".gauge")
+        selected = self.page.get_by_label("Device", exact=True)
+        expect(selected).to_have_value("ev")
+        self.fake.send(schemas=[self.schema | {"device": "van"}], snapshot=[
+            self.device | {"name": "van", "readings": [reading("van", "speed", 7.5, "km/h")]}])
+        self.remove()
+        expect(selected).to_have_value("van")
+        expect(self.page.locator(".gauge")).to_contain_text("7.5")
+        self.replace(41.5)
+        expect(selected).to_have_value("ev")
+        expect(self.page.locator(".gauge")).to_contain_text("41.5")
+        self.assert_no_problems()
+
     def test_a_new_line_is_drawn_whole(self):
         """Not only from its first sample on: what is left of it belongs to the old device."""
         self.open("plot/ev.speed", ".plot")

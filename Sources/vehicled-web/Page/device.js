@@ -6,11 +6,12 @@ import { inOrder, Row } from "./row.js";
 // The states of vehicles for which polling is paused because they are not in use.
 const ASLEEP = ["car-asleep", "parked", "adapter-asleep"];
 
-let shapes = 0;
+// The latest shape.
+let shape = 0;
 
 export class Device {
   rows = [];
-  // Changes when rows, declarations or actions have changed, so that views must be built again. Devices never have the same one.
+  // Changes when rows, declarations or actions have changed, so that views must be built again. No two devices have the same.
   shape = 0;
   actions = [];
   kind = "";
@@ -63,7 +64,7 @@ export class Device {
   #arrange() {
     this.rows.sort(inOrder(this.#declared));
     this.#byName = new Map(this.rows.map((row) => [row.name, row]));
-    this.shape = shapes += 1;
+    this.shape = shape += 1;
   }
 
   get #mainLink() {

@@ -13,6 +13,8 @@ export class KioskView {
   #references;
   // The names in the address that no property has.
   #unknown = "";
+  // The chosen device, and the one that is shown: another while the chosen one is being reconfigured.
+  #chosen = "";
   #device = "";
   #shape = "";
   #gauges = [];
@@ -62,7 +64,7 @@ export class KioskView {
 
   #show(device) {
     this.#references = [];
-    this.#device = device;
+    this.#chosen = device;
     this.#build();
     this.update();
   }
@@ -74,8 +76,9 @@ export class KioskView {
     this.#unknown = unknown.length ? `no such property: ${unknown.join(", ")}` : "";
     const devices = [...model.devices.values()];
     const first = devices.find((device) => !device.needsAttention && device.headlines.some((row) => row.isNumber)) ?? devices[0];
-    const device = model.devices.get(named[0]?.device || this.#device) ?? first;
+    const device = model.devices.get(named[0]?.device || this.#chosen) ?? first;
     this.#select.value = this.#device = device?.name;
+    this.#chosen ||= this.#device;
     const own = (device?.rows ?? []).filter((row) => row.rank <= 2 && ["int", "float"].includes(row.declaration.type) && !row.isNotReported
       && !row.declaration.retained);
     const rows = named.length ? named : own.sort((left, right) => left.rank - right.rank).slice(0, MAX_GAUGES);
