@@ -6,8 +6,7 @@ import Protocols
 import Varlink
 
 public struct WatchIntake {
-  /// The largest difference between the measurement times computed from `time` and from `age` that transport delay can account for, in
-  /// µs.
+  /// The change of the wall clock, in µs, up to which it counts as not set.
   private static let tolerance: Int64 = 1_000_000
   /// For how long before the start of this program the wall clock is assumed not to have been set, in µs.
   private static let timeBeforeStart: Int64 = 10_000_000
@@ -80,9 +79,7 @@ public struct WatchIntake {
   }
 
   /// Discards all state: after a disconnection, every value is new.
-  public mutating func restart() {
-    (devices, lifetimes, removedDevices, lastSent) = ([:], [:], [], 0)
-  }
+  public mutating func restart() { (devices, lifetimes, removedDevices, lastSent) = ([:], [:], [], 0) }
 
   /// Ends the values whose lifetime had passed without a confirmation when the latest reply was sent. No further reply is expected.
   public mutating func endUnconfirmed() -> [Observation] {
@@ -187,7 +184,7 @@ public struct WatchIntake {
     guard let wall = reading.time else { return lastSent - age(of: reading) }
     if reading.value != nil { return min(lastSent, Self.time(wall: wall, near: lastSent - age(of: reading), clock)) }
     let since = time(wall: wall, clock)
-    // An absence that this reader has not seen begin: the property is new since the reply before.
+    // If this reader has not seen the absence begin, the property is new since the reply before.
     return devices[reading.device]?.properties[reading.property] == nil ? max(since, previousSent ?? lastSent) : since
   }
 
