@@ -1,4 +1,4 @@
-// What every program needs before its event loop runs: the environment, and a place for errors.
+// What every program needs around its event loop: the environment, a place for errors, and its end.
 
 import Glibc
 
@@ -12,4 +12,11 @@ public func environment(_ name: String) -> String? {
 public func printError(_ text: String, of program: String) {
   let line = Array("\(program): \(text)\n".utf8)
   _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+}
+
+/// Ends the process without the exit handlers of libraries: OpenSSL's free what a thread that is connecting still uses, and such a thread
+/// cannot be waited for, because a connection can take minutes.
+public func endProcess(_ status: CInt = 0) -> Never {
+  fflush(nil)
+  _exit(status)
 }

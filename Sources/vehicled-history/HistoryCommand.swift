@@ -67,6 +67,7 @@ import Varlink
       printError("\(error)")
       throw ExitCode(1)
     }
+    endProcess()
   }
 
   /// Prints a summary, and warnings about groups and users that do not exist.

@@ -65,6 +65,7 @@ import ServiceRuntime
       printError("\(error)")
       throw ExitCode(1)
     }
+    endProcess()
   }
 
   /// The name of this computer up to the first dot, with only characters that can be in a topic.

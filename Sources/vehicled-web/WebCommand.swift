@@ -98,6 +98,7 @@ import Varlink
       printError(error.description)
       throw ExitCode(1)
     }
+    endProcess()
   }
 }
 

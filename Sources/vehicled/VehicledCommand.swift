@@ -69,7 +69,7 @@ import ServiceRuntime
     let (signals, arrivals) = AsyncStream.makeStream(of: CInt.self)
     // Tasks run on the loop as well: Dispatch's thread pool, once used, would wake the process every second and log that it cannot set the
     // priority of its threads.
-    Task(executorPreference: LoopTasks.executor) { Glibc.exit(await serve(configuration, signals)) }
+    Task(executorPreference: LoopTasks.executor) { endProcess(await serve(configuration, signals)) }
     while true {
       var number: CInt = 0
       if sigwait(&awaited, &number) == 0 { arrivals.yield(number) }
