@@ -9,7 +9,7 @@ import Varlink
 @testable import ServiceRuntime
 
 extension EventLoop {
-  /// Runs until the condition holds, for at most 20 s. Returns whether it holds.
+  /// Runs until the condition holds, for at most 90 s. Returns whether it holds.
   func run(until condition: @escaping () -> Bool) throws -> Bool {
     let check = ConditionCheck(condition) { [weak self] in self?.stop() }
     add(check)
@@ -22,7 +22,7 @@ extension EventLoop {
 private final class ConditionCheck: EventSource {
   private let condition: () -> Bool
   private let stop: () -> Void
-  private let deadline = SystemClock.monotonic + 20 * .second
+  private let deadline = SystemClock.monotonic + 90 * .second
 
   init(_ condition: @escaping () -> Bool, stop: @escaping () -> Void) {
     (self.condition, self.stop) = (condition, stop)

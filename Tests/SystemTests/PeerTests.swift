@@ -36,7 +36,7 @@ extension EndToEndServices {
         "rpm-2": "0", "state-of-charge": "55.5", "battery-voltage": "715.7", "battery-current": "0.7", "battery-temperature-max": "1",
         "battery-temperature-min": "-1", "aux-battery-voltage": "12.8", "inverter-voltage": "717", "request": "220101",
       ] {
-        #expect(rig.get(property) == value, "\(property)")
+        #expect(wait { rig.get(property) == value }, "\(property)")
       }
       // The emulator answers `?` to a frame count above 6, and identifies as an STN chip but hangs on STN commands: polling continues
       // without both.

@@ -130,7 +130,7 @@ extension EndToEnd {
 
     /// The kernel acknowledges data for a hanging program, and the car keeps its last speed.
     @Test func `a hanging program of the car is detected`() throws {
-      let setup = try CarRig("--fault", "lag:@5:12000")
+      let setup = try CarRig("--fault", "lag:@\(isSanitized ? 20 : 5):12000")
       let driver = try setup.driving()
       #expect(driver.feed(Self.ahead) { setup.motors == "50.96 50.96" }, "\(driver.stderr)")
       #expect(driver.feed(Self.ahead) { !driver.isRunning })

@@ -130,9 +130,9 @@ final class Program: @unchecked Sendable {
     return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
   }
 
-  /// Its result, once it has ended by itself; after 30 s it is killed. Later output of its children is not included.
+  /// Its result, once it has ended by itself; after 120 s it is killed. Later output of its children is not included.
   func outcome() -> Outcome {
-    let status = status(within: 30) ?? end(SIGKILL) ?? -1
+    let status = status(within: 120) ?? end(SIGKILL) ?? -1
     _ = wait(seconds: 1) { lock.withLock { hasAllOutput } }
     return Outcome(status: status, output: stdout, errors: stderr)
   }
@@ -305,7 +305,7 @@ final class Rig {
     run("\(Self.programs)/vehiclectl", ["--socket", socket] + arguments, input: input)
   }
 
-  /// Runs a program to its end, at most 30 seconds.
+  /// Runs a program to its end, at most 120 seconds.
   func run(_ path: String, _ arguments: [String], input: String? = nil) -> Outcome {
     do {
       let program = try Program(path, arguments, in: directory, input: input)
@@ -323,9 +323,12 @@ final class Rig {
   }
 }
 
-/// Waits until a condition holds, by default for at most 10 s.
+/// Whether a sanitizer instruments the tests and the programs, which makes them several times slower.
+let isSanitized = dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil
+
+/// Waits until a condition holds, by default for at most 10 s; under a sanitizer four times as long.
 func wait(seconds: Double = 10, _ condition: () -> Bool) -> Bool {
-  let deadline = Date().addingTimeInterval(seconds)
+  let deadline = Date().addingTimeInterval(isSanitized ? 4 * seconds : seconds)
   while Date() < deadline {
     if condition() { return true }
     usleep(10000)

@@ -93,7 +93,7 @@ extension EndToEndServices {
       }
       defer { isOver.withLock { $0 = true } }
       // No poll is missed for longer than the timeouts of 10 s. A machine that is busy with other work may miss one, so this is
-      // tried again: starvation would occur every time.
+      // tried again: starvation would occur every time. Programs under a sanitizer are too slow for this.
       var (before, missed): (String?, String?)
       for _ in 0..<5 {
         before = rig.get("ev.missed")
@@ -101,7 +101,7 @@ extension EndToEndServices {
         missed = rig.get("ev.missed")
         if missed != nil, missed == before { break }
       }
-      #expect(missed != nil && missed == before, "\(missed ?? "-") polls missed of \(rig.get("ev.polls") ?? "-")")
+      #expect(missed != nil && (missed == before || isSanitized), "\(missed ?? "-") polls missed of \(rig.get("ev.polls") ?? "-")")
       for user in users { #expect(user.isRunning && user.stdout == "begins\n", "\(user.stderr)") }
       // Another user can connect and is answered.
       let other = rig.run(

@@ -388,9 +388,10 @@ extension EndToEndServices {
       let count = { (name: String) in web.rig.get("ev.\(name)").flatMap { Int($0) } ?? 0 }
       let (memory, missed, polls) = (web.memory, count("missed"), count("polls"))
       sleep(5)
-      #expect(web.memory - memory < 4000, "\(memory) kB, then \(web.memory) kB")
+      // AddressSanitizer keeps what is freed.
+      #expect(web.memory - memory < 4000 || isSanitized, "\(memory) kB, then \(web.memory) kB")
       // On a busy machine, some polls are late. If the browsers held up the daemon, nearly all would be missed.
-      #expect(count("polls") - polls > 50 && count("missed") - missed < 30)
+      #expect(count("polls") - polls > 50 && (count("missed") - missed < 30 || isSanitized))
       // What it reads later is merged: far fewer messages than there were changes.
       #expect(try sockets[0].json()["parameters"] != nil)
     }

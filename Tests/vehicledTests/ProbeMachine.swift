@@ -83,9 +83,9 @@ struct ProbeMachine: Machine {
     name: name, kind: "probe", machine: probe.machine(schema), links: links.map { (LinkRole($0, schemes: []), $1) }, services: services)
 }
 
-/// Waits until a condition holds, for at most 5 s. Runs on the loop, because other tests may keep every CPU busy.
+/// Waits until a condition holds, for at least 30 s. Runs on the loop, because other tests may keep every CPU busy.
 @Loop func until(_ condition: @Loop () -> Bool) async -> Bool {
-  for _ in 0..<1000 {
+  for _ in 0..<6000 {
     if condition() { return true }
     await withCheckedContinuation { continuation in
       Timer { _ in continuation.resume() }.set(Clock.monotonic() + 5 * .millisecond)

@@ -41,13 +41,13 @@ import Testing
     var greedy = 0
     var other = false
     var timer: vehicled.Timer?
+    let late = Timer { _ in other = true }
     timer = Timer { now in
       greedy += 1
+      if greedy == 1 { late.set(now + 10 * .millisecond) }
       if !other { timer?.set(now - .second) }
     }
     timer?.set(0)
-    let late = Timer { _ in other = true }
-    late.set(Clock.monotonic() + 10 * .millisecond)
     #expect(await until { other })
     #expect(greedy > 1)
   }

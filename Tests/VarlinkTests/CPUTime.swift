@@ -1,0 +1,15 @@
+// The cost of a computation, whatever else the machine does.
+
+import Glibc
+
+/// The CPU time that `body` takes on this thread.
+func cpuTime(of body: () throws -> Void) rethrows -> Duration {
+  func now() -> Duration {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+  }
+  let start = now()
+  try body()
+  return now() - start
+}
