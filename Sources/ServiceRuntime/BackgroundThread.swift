@@ -39,7 +39,8 @@ public final class BackgroundThread: EventSource {
   private var nextID = 0
   private var completions: [Int: (any Sendable) -> Void] = [:]
 
-  /// A thread with this name (at most 15 bytes), for ps and debuggers. It ends with the process.
+  /// A thread with this name (at most 15 bytes), for ps and debuggers. It ends with the process, by
+  /// `endProcess`.
   public init(name: String, loop: EventLoop) {
     self.name = name
     super.init()

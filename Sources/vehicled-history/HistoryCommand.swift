@@ -65,7 +65,7 @@ import Varlink
       try HistoryService(configuration, paths, loop: EventLoop()).run()
     } catch {
       printError("\(error)")
-      throw ExitCode(1)
+      endProcess(1)
     }
     endProcess()
   }

@@ -63,7 +63,7 @@ import ServiceRuntime
       ).run()
     } catch {
       printError("\(error)")
-      throw ExitCode(1)
+      endProcess(1)
     }
     endProcess()
   }

@@ -96,7 +96,7 @@ import Varlink
       ).run()
     } catch {
       printError(error.description)
-      throw ExitCode(1)
+      endProcess(1)
     }
     endProcess()
   }
