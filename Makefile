@@ -123,7 +123,7 @@ test-home-assistant: setup-build build ## test the MQTT bridge with Home Assista
 # reports to files of their own.
 sanitize: export ASAN_OPTIONS = detect_leaks=0 log_path=$(CURDIR)/.build/address-report
 sanitize: export TSAN_OPTIONS = log_path=$(CURDIR)/.build/thread-report
-sanitize: setup .build/tsan-mutex.o ## run all tests under AddressSanitizer, then under ThreadSanitizer (half an hour each on two processors)
+sanitize: setup .build/tsan-mutex.o ## run all tests under AddressSanitizer, then under ThreadSanitizer (over an hour each on two processors)
 	@rm -f .build/*-report.*; for kind in address thread; do linked=; [ $$kind = address ] || linked='-Xlinker $(CURDIR)/.build/tsan-mutex.o'; \
 	  SWIFT_BACKTRACE=enable=no SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python \
 	  swift test --sanitize=$$kind --scratch-path .build/$$kind $$linked >.build/$$kind.log 2>&1; code=$$?; \

@@ -140,7 +140,7 @@ link = "tcp:127.0.0.1:9"
         rig.start_history('[history]\nrecord = ["gps"]\n')
         wait(lambda: rig.vehiclectl("get", "ev.vin", "petrol.vin", check=False).returncode == 0, 40)
         rig.start("import", "vehiclesim", "history", "--days", "2", "--device", "ev", "--rate", "1", "--quiet", "--socket", rig.history_socket)
-        wait(lambda: any(not trip["open"] for trip in rig.periods("ev")), 120)
+        wait(lambda: any(not trip["open"] for trip in rig.periods("ev")), 600)
         return rig.start_web("--control", "petrol", "--control", "car", "--control", "phone", "--control", "board")
 
     def test_values_are_those_of_vehiclectl(self):
