@@ -64,7 +64,9 @@ final class Member: Sendable {
 
   var name: String? { events.state.withLock { $0.name } }
   var ended: String? { events.state.withLock { $0.ended } }
-  var messages: [DBusMessage] { events.state.withLock { $0.messages } }
+  /// Copied under the lock: ThreadSanitizer does not see the counts of references that protect shared storage, and takes the next append
+  /// in place for a race.
+  var messages: [DBusMessage] { events.state.withLock { $0.messages.map { $0 } } }
 
   func call(_ message: DBusMessage, milliseconds: Int = 5000) async -> Result<DBusMessage, DBusError> {
     await withCheckedContinuation { continuation in

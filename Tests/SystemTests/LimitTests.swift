@@ -48,8 +48,10 @@ extension EndToEnd {
       usleep(2_000_000)
       // Two seconds are two hundred ticks.
       #expect(try ticks(daemon) - before < 50)
+      // Without this, optimised code closes them earlier.
+      withExtendedLifetime(clients) {}
       clients = []
-      #expect(clients.isEmpty && rig.vehiclectl("version").status == 0)
+      #expect(rig.vehiclectl("version").status == 0)
       #expect(daemon.end() == 0)
     }
 
