@@ -69,8 +69,10 @@ protocols: ## build only the protocols and run the tests that match FILTER=REGEX
 
 # The tests of the programs mostly wait, and those of the modules mostly compute, so they run side by side.
 system_tests = '^SystemTests\.'
-run_tests = env NO_COLOR=1 SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PROGRAMS=$(linked)/bin \
-  VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python $(CURDIR)/.build/debug/vehicledPackageTests.xctest --testing-library swift-testing
+# $(1): the directory of the programs; $(2): that of the tests
+tests_of = env NO_COLOR=1 SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PROGRAMS=$(1) \
+  VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python $(2)/vehicledPackageTests.xctest --testing-library swift-testing
+run_tests = $(call tests_of,$(linked)/bin,$(CURDIR)/.build/debug)
 
 # The release build uses one processor much of the time, so the fuzzers are built beside it.
 test: setup lint ## run the same checks as CI
@@ -120,14 +122,18 @@ test-home-assistant: setup-build build ## test the MQTT bridge with Home Assista
 	@python3 Tests/HomeAssistant/test_home_assistant.py --programs $(linked)/bin
 
 # The soak test looks for leaks: the leak sanitizer reports Swift's tagged pointers as leaks. The programs that tests start write their
-# reports to files of their own.
+# reports to files of their own. Optimised code is several times faster under a sanitizer, and tests of programs need its speed.
 sanitize: export ASAN_OPTIONS = detect_leaks=0 log_path=$(CURDIR)/.build/address-report
 sanitize: export TSAN_OPTIONS = log_path=$(CURDIR)/.build/thread-report
+sanitize: export SWIFT_BACKTRACE = enable=no
 sanitize: setup .build/tsan-mutex.o ## run all tests under AddressSanitizer, then under ThreadSanitizer (over an hour each on two processors)
-	@rm -f .build/*-report.*; for kind in address thread; do linked=; [ $$kind = address ] || linked='-Xlinker $(CURDIR)/.build/tsan-mutex.o'; \
-	  SWIFT_BACKTRACE=enable=no SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 VEHICLED_PYTHON=$(CURDIR)/.venv/bin/python \
-	  swift test --sanitize=$$kind --scratch-path .build/$$kind $$linked >.build/$$kind.log 2>&1; code=$$?; \
-	  grep -E '^ *(✘|↳)' .build/$$kind.log | cut -c 1-600; cat .build/$$kind-report.* 2>/dev/null && code=1; tail -n 1 .build/$$kind.log; test $$code = 0 || exit 1; done
+	@rm -f .build/*-report.*; result=0; for kind in address thread; do linked=; [ $$kind = address ] || linked='-Xlinker $(CURDIR)/.build/tsan-mutex.o'; \
+	  echo "sanitize: $$kind: building"; \
+	  swift build --build-tests --sanitize=$$kind --scratch-path .build/$$kind -Xswiftc -O $$linked >.build/$$kind-build.log 2>&1 || { tail -n 40 .build/$$kind-build.log; exit 1; }; \
+	  for part in skip filter; do log=.build/$$kind-$$part.log; \
+	  $(call tests_of,$(CURDIR)/.build/$$kind/debug,$(CURDIR)/.build/$$kind/debug) --$$part $(system_tests) >$$log 2>&1 || result=1; \
+	  grep -E '^ *(✘|↳)' $$log | cut -c 1-600; echo "sanitize: $$kind: $$(tail -n 1 $$log)"; cat .build/$$kind-report.* 2>/dev/null && result=1; \
+	  done; done; exit $$result
 
 .build/tsan-mutex.o: Tests/Setup/tsan-mutex.c
 	@mkdir -p $(@D)
