@@ -196,10 +196,10 @@ import Varlink
   }
 
   @Test func `a client that shuts down its sending side gets what is unread, and must read it`() async throws {
-    let methods = Methods(
-      hub: DeviceHub(), access: Access(.init(lists: .init())), blueZ: BlueZ(SystemBus()), directory: "/tmp",
-      admission: Admission(maxUnreadTime: 300 * .millisecond))
     for reads in [true, false] {
+      let methods = Methods(
+        hub: DeviceHub(), access: Access(.init(lists: .init())), blueZ: BlueZ(SystemBus()), directory: "/tmp",
+        admission: Admission(maxUnreadTime: reads ? 300 * .second : 300 * .millisecond))
       let client = try SocketClient(methods)
       // More than the kernel's buffer takes, and less than makes a client slow.
       let call = #"{"method":"org.varlink.service.GetInterfaceDescription","parameters":{"interface":"io.vehicled"}}"#
