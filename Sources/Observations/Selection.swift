@@ -3,7 +3,7 @@
 import Protocols
 
 /// A name or pattern of devices and properties, such as `ev`, `ev.speed` or `*.odometer`.
-public struct ReferencePattern: Equatable {
+public struct ReferencePattern: Equatable, Sendable {
   /// The pattern as it was written.
   public let text: String
   private let device: Glob
@@ -30,19 +30,23 @@ public struct Selection: Equatable {
   public static let vehicles: Set<String> = ["obd", "longboard", "rc-car"]
 
   private let kinds: Set<String>
+  /// Values of these kinds that are selected only if `included` has them.
+  private let personal: [ReferencePattern]
   /// What is selected besides, and what is not.
   public var included: [ReferencePattern]
   public var excluded: [ReferencePattern]
 
-  /// Selects the values of these kinds and those that match `included`, except those that match `excluded`.
+  /// Selects the values of these kinds without `personal`, and those that match `included`, except those that match `excluded`.
   public init(
-    kinds: Set<String> = vehicles, included: [ReferencePattern] = [], excluded: [ReferencePattern] = []
+    kinds: Set<String> = vehicles, personal: [ReferencePattern] = [], included: [ReferencePattern] = [],
+    excluded: [ReferencePattern] = []
   ) {
-    (self.kinds, self.included, self.excluded) = (kinds, included, excluded)
+    (self.kinds, self.personal, self.included, self.excluded) = (kinds, personal, included, excluded)
   }
 
   public func includes(_ device: String, kind: String, _ property: String) -> Bool {
-    guard !excluded.contains(where: { $0.matches(device, property) }) else { return false }
-    return kinds.contains(kind) || included.contains { $0.matches(device, property) }
+    func isIn(_ patterns: [ReferencePattern]) -> Bool { patterns.contains { $0.matches(device, property) } }
+    guard !isIn(excluded) else { return false }
+    return isIn(included) || kinds.contains(kind) && !isIn(personal)
   }
 }

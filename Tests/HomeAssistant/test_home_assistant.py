@@ -26,8 +26,9 @@ DEVICES = {
 SIGNAL = 'signal.test = { request = "220101", header = "7E4", value = "E / 2", unit = "%", rank = 2 }'  # a property of the electric car
 CONNECTED = {"polling", "live", "ready", "connected", "sending"}  # the states of a device with complete values; the toy is logged-out
 PRIVATE = ("position", "health", "heart-rate", "foot-pod")  # the kinds that are published only on request
+PERSONAL = ("*.vin", "*.sent-heart-rate", "*.sent-active-energy", "*.sent-steps", "*.sent-distance")  # and values of other kinds
 # The configuration of the bridge. The daemon does not allow its user to control the weather.
-KEYS = {"broker": "mqtt://127.0.0.1", "host": "pi", "interval": 1, "refresh": 10, "publish": ["gps", "strap", "foot"], "exclude": ["*.vin"],
+KEYS = {"broker": "mqtt://127.0.0.1", "host": "pi", "interval": 1, "refresh": 10, "publish": ["gps", "strap", "foot"], "exclude": [],
         "control": ["mirror.led", "mirror.health", "car.video-quality", "car.stop", "weather.refresh"]}
 EXPIRY, WILL_DELAY = 3 * KEYS["refresh"], 30  # seconds
 NEVER = ("dtc-clear", "query")  # actions that have no entity
@@ -184,7 +185,7 @@ class Rig:
         for schema in self.ctl("describe")["schemas"]:
             device, unique = schema["device"], f"vehicled_pi_{schema['device']}_"
             properties = [one for one in schema["properties"] if not matches(exclude, device, one["name"])
-                          and (schema["kind"] not in PRIVATE or matches(publish, device, one["name"]))]
+                          and (matches(publish, device, one["name"]) or schema["kind"] not in PRIVATE and not matches(PERSONAL, device, one["name"]))]
             if properties:
                 expected |= {("binary_sensor", f"{unique}link"): True, ("sensor", f"{unique}state"): True}
             for one in properties:

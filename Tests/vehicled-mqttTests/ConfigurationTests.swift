@@ -40,6 +40,27 @@ import Testing
     #expect(try check("[mqtt]\nnames = \"vss\"").configuration.names == .init(vss: true, own: true), "for Home Assistant")
   }
 
+  @Test func `the VIN and health values are published only if they are listed, whatever is excluded`() throws {
+    let personal = [("ev", "obd", "vin")] + ["heart-rate", "active-energy", "steps", "distance"].map { ("glass", "mirror", "sent-\($0)") }
+    let fleet = "[fleet]\ntenant = \"a\"\n"
+    for keys in ["", #"exclude = ["*.cell-*"]"#] {
+      let configuration = try check("[mqtt]\n\(keys)\n\(fleet)\(keys)").configuration
+      let batches = try #require(configuration.fleet?.selection)
+      #expect(configuration.selection.includes("glass", kind: "mirror", "sent-led"))
+      #expect(configuration.selection.includes("ev", kind: "obd", "speed") && batches.includes("ev", kind: "obd", "speed"))
+      for (device, kind, property) in personal {
+        #expect(!configuration.selection.includes(device, kind: kind, property), "\(property) \(keys)")
+        #expect(!batches.includes(device, kind: kind, property), "\(property) \(keys)")
+      }
+    }
+    let keys = #"publish = ["*.vin", "glass.sent-*"]"#
+    let configuration = try check("[mqtt]\n\(keys)\n\(fleet)\(keys)").configuration
+    for (device, kind, property) in personal { #expect(configuration.selection.includes(device, kind: kind, property), "\(property)") }
+    #expect(configuration.fleet?.selection.includes("ev", kind: "obd", "vin") == true)
+    let excluded = try check("[mqtt]\npublish = [\"ev\"]\nexclude = [\"*.vin\"]").configuration.selection
+    #expect(!excluded.includes("ev", kind: "obd", "vin"), "exclude is stronger")
+  }
+
   @Test(arguments: [
     ("[fleet]\nvehicle = \"a\"", "1:2: tenant is missing; add tenant = \"NAME\""),
     ("[fleet]\ntenant = \"a/b\"", "2:10: tenant: \"a/b\" cannot be part of a topic"),

@@ -8,7 +8,7 @@ struct FleetConfiguration {
   var tenant: String
   /// The name of this vehicle in topics; nil for the host name.
   var vehicle: String?
-  var selection = Selection()
+  var selection = Selection(personal: MQTTConfiguration.personal)
   /// The time that a batch covers.
   var interval: Nanoseconds = 30 * .second
 }

@@ -27,7 +27,7 @@ extension MQTTConfiguration {
     Option("host", ValueRule(.string), help: "name of this computer in topics; the host name if omitted"),
     Option("names", ValueRule(.string, choices: ["own", "vss"]), default: .string("own"), help: "names of values in topics"),
     Option("publish", ValueRule(.list), default: .list([]), help: "values to publish besides those that are published by default"),
-    Option("exclude", ValueRule(.list), default: .list(["*.vin"]), help: "values not to publish"),
+    Option("exclude", ValueRule(.list), default: .list([]), help: "values not to publish"),
     Option("control", ValueRule(.list), default: .list([]), help: "properties and actions that clients of the broker may use"),
     Option(
       "interval", ValueRule(.float, unit: "s", range: 1...3600), default: .float(5), help: "minimum time between two values of a property"),
