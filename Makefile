@@ -132,8 +132,8 @@ sanitize: setup .build/tsan-mutex.o ## run all tests under AddressSanitizer, the
 	  swift build --build-tests --sanitize=$$kind --scratch-path .build/$$kind -Xswiftc -O $$linked >.build/$$kind-build.log 2>&1 || { tail -n 40 .build/$$kind-build.log; exit 1; }; \
 	  for part in skip filter; do log=.build/$$kind-$$part.log; \
 	  $(call tests_of,$(CURDIR)/.build/$$kind/debug,$(CURDIR)/.build/$$kind/debug) --$$part $(system_tests) >$$log 2>&1 || result=1; \
-	  grep -E '^ *(✘|↳)' $$log | cut -c 1-600; echo "sanitize: $$kind: $$(tail -n 1 $$log)"; cat .build/$$kind-report.* 2>/dev/null && result=1; \
-	  done; done; exit $$result
+	  grep -E '^ *(✘|↳)' $$log | cut -c 1-600; echo "sanitize: $$kind: $$(tail -n 1 $$log)"; done; \
+	  cat .build/$$kind-report.* 2>/dev/null && result=1; done; exit $$result
 
 .build/tsan-mutex.o: Tests/Setup/tsan-mutex.c
 	@mkdir -p $(@D)
@@ -231,6 +231,9 @@ $(fuzz_dir)/toml: Tests/Fuzz/TOML.cpp Sources/CToml/ctoml.cpp Sources/CToml/incl
 	clang++ -std=c++17 -O1 -g -fuse-ld=lld -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -ISources/CToml/include \
 	  Tests/Fuzz/TOML.cpp Sources/CToml/ctoml.cpp -o $@
 
+# The files to which the documentation links.
+cited_files = etc/vehicled.toml etc/signals.d/example.toml Tests/Bench/README.md $(vehicles) $(can_vehicles)
+
 install: ## install the files under DESTDIR and prefix (build first)
 	@test -x $(linked)/bin/vehicled || { echo 'install: no programs found; run make build first' >&2; exit 1; }
 	install -d $(DESTDIR)$(prefix)/bin $(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(sysconfdir)/vehicled/vehicled.toml.d $(DESTDIR)$(sysconfdir)/vehicled/signals.d $(DESTDIR)$(sysconfdir)/vehicled/alerts
@@ -251,9 +254,10 @@ install: ## install the files under DESTDIR and prefix (build first)
 	test -e $(DESTDIR)$(sysconfdir)/vehicled/web.toml || install -m 644 etc/web.toml $(DESTDIR)$(sysconfdir)/vehicled
 	test -e $(DESTDIR)$(sysconfdir)/vehicled/signals.d/example.toml || install -m 644 etc/signals.d/example.toml $(DESTDIR)$(sysconfdir)/vehicled/signals.d
 	install -d $(sharedir)/doc/vehicled $(sharedir)/bash-completion/completions $(sharedir)/zsh/vendor-completions $(sharedir)/fish/vendor_completions.d
-	install -m 644 README.md ARCHITECTURE.md SECURITY.md LICENSE $(sharedir)/doc/vehicled
+	install -m 644 README.md ARCHITECTURE.md SECURITY.md CONTRIBUTING.md LICENSE $(sharedir)/doc/vehicled
 	install -d $(sharedir)/doc/vehicled/docs
 	install -m 644 docs/*.md docs/*.svg docs/*.png $(sharedir)/doc/vehicled/docs
+	for file in $(cited_files); do install -D -m 644 $$file $(sharedir)/doc/vehicled/$$file || exit 1; done
 	for file in $$(cd Sources/vehicled-web/Page && find . -type f ! -name '.*'); do \
 	  install -D -m 644 Sources/vehicled-web/Page/$$file $(sharedir)/vehicled/web/$$file || exit 1; done
 	install -d $(sharedir)/cockpit/vehicled
@@ -294,6 +298,8 @@ check-install:
 	@bash -n $(root)/usr/share/bash-completion/completions/vehiclectl
 	@for page in $(pages); do test -s $(root)/usr/share/man/$$page || { echo "check-install: $$page is missing" >&2; exit 1; }; done
 	@for page in docs/*.md; do test -s $(root)/usr/share/doc/vehicled/$$page || { echo "check-install: $$page is missing" >&2; exit 1; }; done
+	@cd $(root)/usr/share/doc/vehicled && grep -roE --include='*.md' '\]\([^):#]+[)#]' . | sed 's/:](/ /; s/.$$//' | while read -r page target; do \
+	  test -e "$$(dirname $$page)/$$target" || { echo "check-install: $$page links to $$target, which is not installed" >&2; exit 1; }; done
 	@! command -v mandoc >/dev/null || mandoc -T lint -W warning $(pages:%=$(root)/usr/share/man/%)
 	@size=$$(cat $(root)/usr/bin/* $(root)/usr/lib/vehicled/* | wc -c); \
 	  test $$size -lt 50000000 || { echo "check-install: programs and library have $$size bytes; check whether ICU is linked in" >&2; exit 1; }
