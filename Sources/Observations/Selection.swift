@@ -27,7 +27,9 @@ public struct ReferencePattern: Equatable, Sendable {
 
 public struct Selection: Equatable {
   /// The kinds of vehicles.
-  public static let vehicles: Set<String> = ["obd", "longboard", "rc-car"]
+  public static let vehicles: Set<String> = ["obd", "can", "longboard", "rc-car"]
+  /// Positions in the signals that a user adds to a vehicle.
+  private static let positions = ["*.*latitude*", "*.*longitude*"].map { ReferencePattern($0) }
 
   private let kinds: Set<String>
   /// Values of these kinds that are selected only if `included` has them.
@@ -36,12 +38,13 @@ public struct Selection: Equatable {
   public var included: [ReferencePattern]
   public var excluded: [ReferencePattern]
 
-  /// Selects the values of these kinds without `personal`, and those that match `included`, except those that match `excluded`.
+  /// Selects the values of these kinds without positions and `personal`, and those that match `included`, except those that match
+  /// `excluded`.
   public init(
     kinds: Set<String> = vehicles, personal: [ReferencePattern] = [], included: [ReferencePattern] = [],
     excluded: [ReferencePattern] = []
   ) {
-    (self.kinds, self.personal, self.included, self.excluded) = (kinds, personal, included, excluded)
+    (self.kinds, self.personal, self.included, self.excluded) = (kinds, Self.positions + personal, included, excluded)
   }
 
   public func includes(_ device: String, kind: String, _ property: String) -> Bool {

@@ -37,7 +37,7 @@ class Bridge(Service):
         self.broker.relay.listener = self
         self.subscriber = Subscriber(self.broker.port, ["fleet/#", "vehicled/#"], self.received)
         others = json.dumps([name for name, device in soak.devices.items() if device.lively and not any(
-            f'kind = "{kind}"' in device.section for kind in ("obd", "longboard", "rc-car"))])
+            f'kind = "{kind}"' in device.section for kind in ("obd", "can", "longboard", "rc-car"))])
         self.recorded = [device for device in soak.devices.values() if device.lively]
         Path(self.house.path("mqtt.toml")).write_text(
             f'[mqtt]\nbroker = "mqtt://127.0.0.1:{self.broker.relay.port}"\nhost = "soak"\nclient-id = "soak-bridge"\ninterval = 1\nrefresh = 10\n'

@@ -19,7 +19,7 @@ class History(Service):
         self.socket = self.house.path("history.socket")
         # Health values and positions are recorded only if they are listed.
         self.others = [name for name, device in soak.devices.items() if device.lively and not any(
-            f'kind = "{kind}"' in device.section for kind in ("obd", "longboard", "rc-car"))]
+            f'kind = "{kind}"' in device.section for kind in ("obd", "can", "longboard", "rc-car"))]
         self.recorded = [device for device in soak.devices.values() if device.lively]
         Path(self.house.path("history.toml")).write_text(f"[history]\nrecord = {json.dumps(self.others)}\n")
         self.proof = Proof(self, 0.2, "samples")

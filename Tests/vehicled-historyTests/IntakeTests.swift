@@ -316,7 +316,9 @@ import Varlink
   }
 
   @Test func `vehicles are selected, others only when they are named`() {
-    #expect(Selection().includes("ev", kind: "obd", "speed"))
+    #expect(Selection().includes("ev", kind: "obd", "speed") && Selection().includes("tesla", kind: "can", "speed"))
+    #expect(!Selection().includes("tesla", kind: "can", "gps-latitude") && !Selection().includes("ev", kind: "obd", "longitude"))
+    #expect(Selection(included: [ReferencePattern("tesla")]).includes("tesla", kind: "can", "gps-latitude"))
     #expect(!Selection().includes("band", kind: "health", "heart-rate"))
     #expect(!["latitude", "longitude", "speed", "state"].contains { Selection().includes("gps", kind: "position", $0) })
     #expect(Selection(included: [ReferencePattern("gps")]).includes("gps", kind: "position", "latitude"))
