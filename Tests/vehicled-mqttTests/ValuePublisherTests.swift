@@ -222,8 +222,25 @@ import Varlink
     #expect(clearing.messages(at: 5 * Self.second) == [.state("a", ""), .state("c", "")] && clearing.due == nil)
   }
 
+  @Test func `nothing is published of a device without a published property`() {
+    var publisher = publisher()
+    let event = Contract.Event(device: "ev", name: "codes-cleared", text: "2 codes", time: 0)
+    var result = snapshot([reading("secret", .string("x"))])
+    result.events = [event]
+    #expect(publisher.apply(result, at: 0) == [] && publisher.restart() == [])
+    #expect(!publisher.topicsInUse()("vehicled/ev/state") && !publisher.topicsInUse()("vehicled/ev/link"))
+    #expect(publisher.daemonLost("vehicled is not running", at: 1) == [])
+    result = snapshot([reading("secret", .string("x")), reading("speed", .float(50))])
+    result.events = [event]
+    #expect(
+      lines(publisher.apply(result, at: 2)).prefix(3) == [
+        "ev/state polling", "ev/link up", #"ev/event/codes-cleared {"text":"2 codes","time":"1970-01-01T00:00:00Z"}"#,
+      ])
+  }
+
   @Test func `events are published, not retained`() throws {
     var publisher = publisher()
+    _ = publisher.apply(snapshot([reading("speed", .float(50))]), at: 0)
     let event = Contract.Event(device: "ev", name: "codes-cleared", text: "2 codes", time: 1_774_701_296_000_000)
     let message = try #require(publisher.apply(Contract.Watch.Result(sequence: 1, events: [event]), at: 0).first)
     #expect(message.topic == "vehicled/ev/event/codes-cleared" && !message.isRetained)

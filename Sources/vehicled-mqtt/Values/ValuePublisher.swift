@@ -12,6 +12,8 @@ struct ValuePublisher {
     var schema: Contract.Schema?
     /// The names of all properties, also of those that are not published.
     var propertyNames: Set<String> = []
+    /// Whether any property is published. Otherwise, nothing of the device is: neither its link and state nor its events.
+    var isPublished = false
     var properties: [String: PropertyState] = [:]
     /// When the daemon removed the device; nil if it has not, or has added it again.
     var removedAt: Instant?
@@ -47,12 +49,14 @@ struct ValuePublisher {
   /// The names of the devices.
   var deviceNames: [String] { devices.keys.sorted() }
 
+  private var publishedNames: [String] { deviceNames.filter { devices[$0]?.isPublished == true } }
+
   /// Returns whether something is published on a topic, or may be once its device has been detected. With `onlyDurable`, only values that
   /// keep their meaning count. Call it after all devices were declared.
   func topicsInUse(onlyDurable: Bool = false) -> (_ topic: String) -> Bool {
     let used = devices.flatMap { name, device in
       device.properties.filter { !onlyDurable || $1.isRetained }.flatMap { valueTopics(name, $0, $1) }
-        + (onlyDurable ? [] : [topics.link(name), topics.state(name)])
+        + (onlyDurable || !device.isPublished ? [] : [topics.link(name), topics.state(name)])
     }
     let undetected = deviceNames.filter { devices[$0]?.schema?.provisional == true }
     return { [self, used = Set(used)] topic in used.contains(topic) || undetected.contains { mayUse(topic, $0) } }
@@ -100,15 +104,13 @@ struct ValuePublisher {
   /// Applies a reply of Watch. Returns the messages that cannot wait.
   mutating func apply(_ result: Contract.Watch.Result, at now: Instant) -> [OutgoingMessage] {
     var messages: [OutgoingMessage] = []
-    for event in result.events ?? [] {
-      if event.name == Contract.Event.removed {
-        devices[event.device]?.removedAt = now
-      } else {
-        let text = JSON.members(["text": .string(event.text), "time": .string(WallTime.isoTime(Int64(event.time)))]).text
-        messages.append(OutgoingMessage(topics.event(event.device, event.name), text.utf8))
-      }
-    }
+    let isRemoval = { (event: Contract.Event) in event.name == Contract.Event.removed }
+    for event in result.events ?? [] where isRemoval(event) { devices[event.device]?.removedAt = now }
     for device in result.snapshot ?? [] { messages += apply(device, at: now) }
+    for event in result.events ?? [] where !isRemoval(event) && devices[event.device]?.isPublished == true {
+      let text = JSON.members(["text": .string(event.text), "time": .string(WallTime.isoTime(Int64(event.time)))]).text
+      messages.append(OutgoingMessage(topics.event(event.device, event.name), text.utf8))
+    }
     for reading in result.changes ?? [] { observe(reading) }
     return messages + publications(at: now)
   }
@@ -117,13 +119,16 @@ struct ValuePublisher {
     var device = devices[snapshot.name] ?? Device(kind: snapshot.kind)
     device.kind = snapshot.kind
     var messages: [OutgoingMessage] = []
-    if device.state != snapshot.state { messages.append(.state(topics.state(snapshot.name), snapshot.state)) }
-    let link = Self.link(of: snapshot)
-    if device.link != link { messages.append(.state(topics.link(snapshot.name), link)) }
-    (device.state, device.link) = (snapshot.state, link)
-    device.removedAt = nil
     // A property can be missing until the device is detected.
     device.propertyNames = Set(snapshot.readings.map(\.property))
+    device.isPublished = device.isPublished || device.propertyNames.contains { selects(snapshot.name, device.kind, $0) }
+    let link = Self.link(of: snapshot)
+    if device.isPublished {
+      if device.state != snapshot.state { messages.append(.state(topics.state(snapshot.name), snapshot.state)) }
+      if device.link != link { messages.append(.state(topics.link(snapshot.name), link)) }
+      (device.state, device.link) = (snapshot.state, link)
+    }
+    device.removedAt = nil
     for (name, state) in device.properties where !device.propertyNames.contains(name) && !state.isRetained {
       device.properties[name]?.observe(CurrentReading(value: nil, reason: "not detected yet", time: nil))
     }
@@ -155,7 +160,7 @@ struct ValuePublisher {
   /// Handles the end of the connection to the daemon: all values but retained ones are unknown.
   mutating func daemonLost(_ reason: String, at now: Instant) -> [OutgoingMessage] {
     var messages: [OutgoingMessage] = []
-    for name in deviceNames {
+    for name in publishedNames {
       devices[name]?.link = "down"
       devices[name]?.state = nil
       messages += [.state(topics.link(name), "down"), .state(topics.state(name), PayloadText.absent)]
@@ -246,7 +251,7 @@ struct ValuePublisher {
   /// Publishes everything again, because the broker may have lost it. Returns the states and links.
   mutating func restart() -> [OutgoingMessage] {
     var messages: [OutgoingMessage] = []
-    for name in deviceNames {
+    for name in publishedNames {
       for property in devices[name]?.properties.keys.sorted() ?? [] { devices[name]?.properties[property]?.reset() }
       messages.append(.state(topics.state(name), devices[name]?.state ?? PayloadText.absent))
       if let link = devices[name]?.link { messages.append(.state(topics.link(name), link)) }
