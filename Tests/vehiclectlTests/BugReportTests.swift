@@ -13,7 +13,9 @@ import Varlink
     _ links: [(device: String, state: String)], record: @escaping @Sendable (_ connection: Int32, _ device: String) -> Answer
   ) throws -> SocketServer {
     let devices = links.map {
-      Contract.Device(name: $0.device, kind: "obd", state: "polling", links: [.init(name: "main", url: "pty", state: $0.state, since: 0)])
+      Contract.Device(
+        name: $0.device, kind: $0.device == "frames" ? "can" : "obd", state: "polling",
+        links: [.init(name: "main", url: "pty", state: $0.state, since: 0)])
     }
     return try SocketServer { connection, method, parameters in
       switch method {
@@ -36,7 +38,7 @@ import Varlink
 
   @Test func `devices are recorded at the same time, with progress`() throws {
     let recorders = Mutex<[(connection: Int32, device: String)]>([])
-    let server = try daemon([("ev", "up"), ("van", "up"), ("bus", "down")]) { connection, device in
+    let server = try daemon([("ev", "up"), ("van", "up"), ("bus", "down"), ("frames", "up")]) { connection, device in
       // Nothing is sent before both are recorded.
       recorders.withLock {
         $0.append((connection, device))
@@ -52,7 +54,7 @@ import Varlink
     try report.addDaemonSections(connect(), seconds: 1, progress: { shown.append($0) }, connect: connect)
     let text = report.lines.joined(separator: "\n")
     for device in ["ev", "van"] { #expect(text.contains("== links of \(device), 1 s ==\nframe of \(device)"), "\(text)") }
-    #expect(!text.contains("== links of bus"))
+    #expect(!text.contains("== links of bus") && !text.contains("== links of frames") && text.contains("== device frames"))
     #expect(shown.first == "recording 2 devices: 1 s left" && shown.last == .some(nil))
   }
 

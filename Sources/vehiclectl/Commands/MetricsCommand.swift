@@ -27,8 +27,11 @@ struct MetricsCommand: Subcommand {
   func perform(_ output: Output) throws {
     let client = try common.connect(output)
     let all = try client.call(Contract.Status.self, .init()).devices
-    for name in position where !all.contains(where: { $0.name == name && $0.kind == OpenMetrics.positionKind }) {
-      throw Failure.usage("no device \(name) of kind \(OpenMetrics.positionKind) for --position; name one, or leave the option out")
+    for name in position {
+      let device = all.first { $0.name == name }
+      guard device?.readings.contains(where: { OpenMetrics.isPosition($0.property, kind: device?.kind ?? "") }) == true else {
+        throw Failure.usage("no device \(name) with a position for --position; name one, or leave the option out")
+      }
     }
     let devices = OpenMetrics.published(all, with: position)
     let schemas = try client.call(Contract.Describe.self, .init()).schemas

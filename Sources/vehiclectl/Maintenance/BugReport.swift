@@ -88,7 +88,7 @@ struct BugReport {
   // MARK: Daemon
 
   /// Adds the daemon's version, findings, devices and metrics, then a recording of `seconds` seconds for each device that has a link up.
-  /// Devices with personal data have no metrics and no recording.
+  /// Devices with personal data have no metrics and no recording, and neither have the frames of a whole bus.
   mutating func addDaemonSections(
     _ client: Client, seconds: Double, progress: (String?) -> Void, connect: () throws(Failure) -> Client
   ) throws {
@@ -101,8 +101,8 @@ struct BugReport {
     let schemas = try client.call(Contract.Describe.self, .init()).schemas
     let statistics = try client.call(Contract.Statistics.self, .init()).statistics
     let shown = devices.filter { !Self.personalKinds.contains($0.kind) }
-    section("metrics", OpenMetrics.text(shown, schemas, statistics))
-    let up = shown.filter { $0.links.contains { $0.state == "up" } }.map(\.name)
+    section("metrics", OpenMetrics.text(OpenMetrics.published(shown, with: []), schemas, statistics))
+    let up = shown.filter { $0.kind != "can" && $0.links.contains { $0.state == "up" } }.map(\.name)
     for (name, lines) in zip(up, try Self.recordLinks(of: up, seconds, progress, connect)) {
       section("links of \(name), \(Value.text(seconds)) s", lines)
     }
@@ -117,7 +117,10 @@ struct BugReport {
     }
     let readings = device.readings.map { reading in
       guard let value = reading.value else { return "\(reading.property): none (\(Redaction.text(reading.reason ?? "")))" }
-      let shown = isPersonal || ["vin", "name"].contains(reading.property) ? Redaction.mark : Redaction.text(Format.text(value))
+      let isHidden =
+        isPersonal || ["vin", "name"].contains(reading.property) || OpenMetrics.isPosition(reading.property, kind: device.kind)
+      let text = reading.property.hasPrefix("last-bad-") ? Redaction.reply(Format.text(value)) : Format.text(value)
+      let shown = isHidden ? Redaction.mark : Redaction.text(text)
       let unit = reading.unit.map { " \($0)" } ?? ""
       return "\(reading.property): \(shown)\(unit)\(reading.age.map { ", \(Format.duration($0)) old" } ?? "")"
     }

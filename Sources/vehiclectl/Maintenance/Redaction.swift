@@ -1,5 +1,9 @@
 // Removes personal data from a report: names, places, credentials, VINs, addresses. No I/O.
 
+import FoundationEssentials
+import Protocols
+import Varlink
+
 enum Redaction {
   static let mark = "…"
 
@@ -142,8 +146,18 @@ enum Redaction {
     }
   }
 
+  /// Redacts the text of a vehicle's reply that can contain identification: responses to services 09, 1A and 22 F1, in hexadecimal, also of
+  /// several frames.
+  static func reply(_ text: String) -> String {
+    let digits = text.uppercased().filter { !$0.isWhitespace }
+    return ["4902", "5A8", "5A9", "62F1"].contains(where: digits.contains) ? mark : text
+  }
+
   /// Redacts a recording: replies to requests for vehicle identification (services 09, 1A and 22 F1), and the firmware replies of a VESC.
+  /// Its first line is its header.
   static func recording(_ lines: [String]) -> [String] {
+    let header = lines.first.flatMap { try? JSONDecoder().decode(Recording.Header.self, from: Data($0.utf8)) }
+    if let reader = header.flatMap({ FrameReader($0) }) { return frames(lines, reader) }
     var isHidden = false
     return lines.map { line in
       // Most lines have hex data and no text, so they can skip the slow redaction of text.
@@ -151,6 +165,33 @@ enum Redaction {
       if line.contains("\"dir\":\"tx\"") { isHidden = requestsIdentity(line) }
       guard line.contains("\"dir\":\"rx\""), isHidden || containsIdentity(line) else { return line }
       return line.replacing(/"hex":"[0-9A-Fa-f]*"/) { _ in "\"hex\":\"\(mark)\"" }
+    }
+  }
+
+  /// Redacts a recording of CAN frames: all that is received after a request for identification, until the next request. The flow control
+  /// frame between the frames of a response is none.
+  private static func frames(_ lines: [String], _ reader: FrameReader) -> [String] {
+    var (reader, isHidden) = (reader, false)
+    let decoder = JSONDecoder()
+    return lines.map { line in
+      guard let parsed = try? decoder.decode(Recording.Line.self, from: Data(line.utf8)) else { return text(line) }
+      if parsed.dir == .sent { reader.read(parsed) { isHidden = requestsIdentity($0) ?? isHidden } }
+      guard isHidden, parsed.dir == .received else { return parsed.hex == nil ? text(line) : line }
+      return line.replacing(/"hex":"[0-9A-Fa-f]*"/) { _ in "\"hex\":\"\(mark)\"" }
+    }
+  }
+
+  /// Whether a frame is a request of one frame for identification, with or without an address before its length; nil if it is no request.
+  private static func requestsIdentity(_ frame: CANFrame) -> Bool? {
+    let bytes = (0..<frame.count).map { frame[$0] }
+    guard let first = bytes.first, first >> 4 != 3 else { return nil }
+    return (0..<2).contains { start in
+      guard bytes.count > start + 2, (2...7).contains(bytes[start]) else { return false }
+      return switch bytes[start + 1] {
+      case 0x09, 0x1A: true
+      case 0x22: bytes[start + 2] == 0xF1
+      default: false
+      }
     }
   }
 

@@ -34,7 +34,7 @@ extension WebConfiguration {
   /// The keys of `[metrics]`.
   static let metricsKeys = [
     Option("token-file", ValueRule(.string), help: "file with the bearer token, or name of a systemd credential"),
-    Option("position", ValueRule(.list), default: .list([]), help: "devices of kind position whose position is included"),
+    Option("position", ValueRule(.list), default: .list([]), help: "devices whose position is included"),
   ]
 
   /// The examples in messages.
