@@ -232,7 +232,7 @@ $(fuzz_dir)/toml: Tests/Fuzz/TOML.cpp Sources/CToml/ctoml.cpp Sources/CToml/incl
 	  Tests/Fuzz/TOML.cpp Sources/CToml/ctoml.cpp -o $@
 
 # The files to which the documentation links.
-cited_files = etc/vehicled.toml etc/signals.d/example.toml Tests/Bench/README.md $(vehicles) $(can_vehicles)
+cited_files = etc/vehicled.toml etc/signals.d/example.toml Tests/Bench/README.md Sources/Varlink/io.vehicled.history.varlink $(vehicles) $(can_vehicles)
 
 install: ## install the files under DESTDIR and prefix (build first)
 	@test -x $(linked)/bin/vehicled || { echo 'install: no programs found; run make build first' >&2; exit 1; }
