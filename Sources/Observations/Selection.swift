@@ -28,8 +28,6 @@ public struct ReferencePattern: Equatable, Sendable {
 public struct Selection: Equatable {
   /// The kinds of vehicles.
   public static let vehicles: Set<String> = ["obd", "can", "longboard", "rc-car"]
-  /// Positions in the signals that a user adds to a vehicle.
-  private static let positions = ["*.*latitude*", "*.*longitude*"].map { ReferencePattern($0) }
 
   private let kinds: Set<String>
   /// Values of these kinds that are selected only if `included` has them.
@@ -44,12 +42,12 @@ public struct Selection: Equatable {
     kinds: Set<String> = vehicles, personal: [ReferencePattern] = [], included: [ReferencePattern] = [],
     excluded: [ReferencePattern] = []
   ) {
-    (self.kinds, self.personal, self.included, self.excluded) = (kinds, Self.positions + personal, included, excluded)
+    (self.kinds, self.personal, self.included, self.excluded) = (kinds, personal, included, excluded)
   }
 
   public func includes(_ device: String, kind: String, _ property: String) -> Bool {
     func isIn(_ patterns: [ReferencePattern]) -> Bool { patterns.contains { $0.matches(device, property) } }
     guard !isIn(excluded) else { return false }
-    return isIn(included) || kinds.contains(kind) && !isIn(personal)
+    return isIn(included) || kinds.contains(kind) && !isIn(personal) && !PositionPrivacy.isPosition(property, kind: kind)
   }
 }

@@ -26,21 +26,12 @@ public enum OpenMetrics {
     var samples: [(labels: [(String, String)], value: String, time: Int?)] = []
   }
 
-  /// The kind of a GPS receiver, and its properties that are personal data.
-  private static let positionKind = "position"
-  private static let personal: Set<String> = ["latitude", "longitude", "altitude", "track"]
-
-  /// Whether a property has a position: one of a GPS receiver, or a signal that a user has added to another device.
-  public static func isPosition(_ property: String, kind: String) -> Bool {
-    kind == positionKind ? personal.contains(property) : property.contains("latitude") || property.contains("longitude")
-  }
-
   /// Returns the devices without the positions of those that are not in `named`.
   public static func published(_ devices: [Contract.Device], with named: [String]) -> [Contract.Device] {
     devices.map { device in
       guard !named.contains(device.name) else { return device }
       var device = device
-      device.readings.removeAll { isPosition($0.property, kind: device.kind) }
+      device.readings.removeAll { PositionPrivacy.isPosition($0.property, kind: device.kind) }
       return device
     }
   }

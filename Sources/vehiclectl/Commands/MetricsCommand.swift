@@ -29,7 +29,7 @@ struct MetricsCommand: Subcommand {
     let all = try client.call(Contract.Status.self, .init()).devices
     for name in position {
       let device = all.first { $0.name == name }
-      guard device?.readings.contains(where: { OpenMetrics.isPosition($0.property, kind: device?.kind ?? "") }) == true else {
+      guard device?.readings.contains(where: { PositionPrivacy.isPosition($0.property, kind: device?.kind ?? "") }) == true else {
         throw Failure.usage("no device \(name) with a position for --position; name one, or leave the option out")
       }
     }

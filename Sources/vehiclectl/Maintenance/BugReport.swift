@@ -118,7 +118,7 @@ struct BugReport {
     let readings = device.readings.map { reading in
       guard let value = reading.value else { return "\(reading.property): none (\(Redaction.text(reading.reason ?? "")))" }
       let isHidden =
-        isPersonal || ["vin", "name"].contains(reading.property) || OpenMetrics.isPosition(reading.property, kind: device.kind)
+        isPersonal || ["vin", "name"].contains(reading.property) || PositionPrivacy.isPosition(reading.property, kind: device.kind)
       let text = reading.property.hasPrefix("last-bad-") ? Redaction.reply(Format.text(value)) : Format.text(value)
       let shown = isHidden ? Redaction.mark : Redaction.text(text)
       let unit = reading.unit.map { " \($0)" } ?? ""
