@@ -131,10 +131,14 @@ import Testing
     let hidden = #"{"t":1,"link":"main","dir":"rx","hex":"…"}"#
     let text = { (direction: String, text: String) in line(direction, Array("\(text)\r".utf8)) }
     // Requests with the length first, and with an address before it, as a BMW has.
-    for vin in ["t7DF80209020000000000", "t7E080322F19000000000", "t6F1812021A9000000000", "t6F18120322F190000000"] {
+    let (flow, addressed) = ("t7E083000000000000000", "t6F181230000000000000")
+    for (vin, flow) in [
+      ("t7DF80209020000000000", flow), ("t7E080322F19000000000", flow), ("t6F1812021A9000000000", addressed),
+      ("t6F18320322F190000000", addressed),
+    ] {
       let lines = [
         header("slcan"), text("tx", "t7DF802010C0000000000"), text("rx", "t7E8804410C1AF8000000"), text("tx", vin),
-        text("rx", "t7E881014490201574230"), text("tx", "t7E083000000000000000"), text("rx", "t7E882150305A5A5A3939"),
+        text("rx", "t7E881014490201574230"), text("tx", flow), text("rx", "t7E882150305A5A5A3939"),
         text("tx", "t7DF802010D0000000000"), text("rx", "t7E8803410D3200000000"),
       ]
       let shown = Redaction.recording(lines)

@@ -146,8 +146,7 @@ enum Redaction {
     }
   }
 
-  /// Redacts the text of a vehicle's reply that can contain identification: responses to services 09, 1A and 22 F1, in hexadecimal, also of
-  /// several frames.
+  /// Redacts the hexadecimal text of a vehicle's reply if it can contain the VIN: responses 49 02, 5A 8x, 5A 9x and 62 F1, also in frames.
   static func reply(_ text: String) -> String {
     let digits = text.uppercased().filter { !$0.isWhitespace }
     return ["4902", "5A8", "5A9", "62F1"].contains(where: digits.contains) ? mark : text
@@ -168,8 +167,7 @@ enum Redaction {
     }
   }
 
-  /// Redacts a recording of CAN frames: all that is received after a request for identification, until the next request. The flow control
-  /// frame between the frames of a response is none.
+  /// Redacts a recording of CAN frames: all that is received after a request for identification, until the next request.
   private static func frames(_ lines: [String], _ reader: FrameReader) -> [String] {
     var (reader, isHidden) = (reader, false)
     let decoder = JSONDecoder()
@@ -181,11 +179,11 @@ enum Redaction {
     }
   }
 
-  /// Whether a frame is a request of one frame for identification, with or without an address before its length; nil if it is no request.
+  /// Whether a frame is a request for identification, with or without an address before its length; nil if it can be the flow control
+  /// between the frames of a response (3x), which is no request.
   private static func requestsIdentity(_ frame: CANFrame) -> Bool? {
     let bytes = (0..<frame.count).map { frame[$0] }
-    guard let first = bytes.first, first >> 4 != 3 else { return nil }
-    return (0..<2).contains { start in
+    let isIdentity = (0..<2).contains { start in
       guard bytes.count > start + 2, (2...7).contains(bytes[start]) else { return false }
       return switch bytes[start + 1] {
       case 0x09, 0x1A: true
@@ -193,6 +191,7 @@ enum Redaction {
       default: false
       }
     }
+    return isIdentity ? true : bytes.prefix(2).contains { $0 >> 4 == 3 } ? nil : false
   }
 
   /// Whether a line is the firmware reply of a VESC (02 LENGTH 00 …), which contains the UUID of its chip.
