@@ -10,12 +10,13 @@ import Varlink
 @Suite struct BugReportTests {
   /// A daemon with these devices, each with the state of its link; `record` replies to Record.
   private func daemon(
-    _ links: [(device: String, state: String)], record: @escaping @Sendable (_ connection: Int32, _ device: String) -> Answer
+    _ links: [(device: String, state: String)], readings: [Contract.Reading] = [],
+    record: @escaping @Sendable (_ connection: Int32, _ device: String) -> Answer
   ) throws -> SocketServer {
     let devices = links.map {
       Contract.Device(
         name: $0.device, kind: $0.device == "frames" ? "can" : "obd", state: "polling",
-        links: [.init(name: "main", url: "pty", state: $0.state, since: 0)])
+        links: [.init(name: "main", url: "pty", state: $0.state, since: 0)], readings: readings)
     }
     return try SocketServer { connection, method, parameters in
       switch method {
@@ -56,6 +57,23 @@ import Varlink
     for device in ["ev", "van"] { #expect(text.contains("== links of \(device), 1 s ==\nframe of \(device)"), "\(text)") }
     #expect(!text.contains("== links of bus") && !text.contains("== links of frames") && text.contains("== device frames"))
     #expect(shown.first == "recording 2 devices: 1 s left" && shown.last == .some(nil))
+  }
+
+  @Test func `positions and unusable replies are redacted, and the traffic of a device with a position is omitted`() throws {
+    let readings = [
+      Contract.Reading(device: "ev", property: "gps-latitude", value: .float(48.1374), unit: "deg"),
+      Contract.Reading(device: "ev", property: "last-bad-reply", value: .string("7E8 21 5A 5A 5A 39 39 30 30|")),
+      Contract.Reading(device: "ev", property: "speed", value: .float(50), unit: "km/h"),
+    ]
+    let server = try daemon([("ev", "up")], readings: readings) { _, device in .send(Self.line(of: device)) }
+    defer { server.stop() }
+    var report = BugReport()
+    func connect() throws(Failure) -> Client { try Client(path: server.path, timeout: 15) }
+    try report.addDaemonSections(connect(), seconds: 1, progress: { _ in }, connect: connect)
+    let text = report.lines.joined(separator: "\n")
+    #expect(text.contains("gps-latitude: … deg\nlast-bad-reply: …\nspeed: 50"), "\(text)")
+    #expect(!text.contains("48.1374") && !text.contains("5A 5A") && !text.contains("links of"), "\(text)")
+    #expect(text.contains("speed_kilometers_per_hour"), "\(text)")
   }
 
   @Test func `a device that cannot be recorded has the reason in its section, and the others are recorded`() throws {

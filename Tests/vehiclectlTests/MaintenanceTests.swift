@@ -124,39 +124,36 @@ import Testing
     let header = { (frames: String) in
       #"{"format":1,"kind":"obd","device":"ev","date":"2026-11-29T12:00:00Z","start":0,"frames":"\#(frames)"}"#
     }
+    let omitted = Redaction.recording([header("slcan"), #"{"t":1,"link":"main","dir":"rx","hex":"5A5A5A"}"#])
+    #expect(omitted.count == 1 && omitted[0].hasPrefix("(omitted: "))
     let line = { (direction: String, bytes: [UInt8]) in
       let hex = bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
       return #"{"t":1,"link":"main","dir":"\#(direction)","hex":"\#(hex)"}"#
     }
     let hidden = #"{"t":1,"link":"main","dir":"rx","hex":"…"}"#
-    let text = { (direction: String, text: String) in line(direction, Array("\(text)\r".utf8)) }
-    // Requests with the length first, and with an address before it, as a BMW has.
-    let (flow, addressed) = ("t7E083000000000000000", "t6F181230000000000000")
-    for (vin, flow) in [
-      ("t7DF80209020000000000", flow), ("t7E080322F19000000000", flow), ("t6F1812021A9000000000", addressed),
-      ("t6F18320322F190000000", addressed),
-    ] {
-      let lines = [
-        header("slcan"), text("tx", "t7DF802010C0000000000"), text("rx", "t7E8804410C1AF8000000"), text("tx", vin),
-        text("rx", "t7E881014490201574230"), text("tx", flow), text("rx", "t7E882150305A5A5A3939"),
-        text("tx", "t7DF802010D0000000000"), text("rx", "t7E8803410D3200000000"),
-      ]
-      let shown = Redaction.recording(lines)
-      #expect(shown == lines.enumerated().map { [4, 6].contains($0) ? hidden : $1 }, "\(vin)")
-    }
     // A frame of a CAN socket: the identifier in the machine's order, the length, and the data.
-    let frame = { (id: UInt16, data: [UInt8]) in [UInt8(id & 0xFF), UInt8(id >> 8), 0, 0, 8, 0, 0, 0] + data }
-    let lines = [
-      header("socketcan"), line("tx", frame(0x7DF, [2, 9, 2, 0, 0, 0, 0, 0])),
-      line("rx", frame(0x7E8, [0x10, 0x14, 0x49, 2, 1, 0x57, 0x42, 0x30])), line("tx", frame(0x7DF, [2, 1, 0xD, 0, 0, 0, 0, 0])),
-      line("rx", frame(0x7E8, [3, 0x41, 0xD, 0x32, 0, 0, 0, 0])),
-    ]
-    #expect(Redaction.recording(lines) == lines.enumerated().map { $0 == 2 ? hidden : $1 })
+    let frame = { (direction: String, id: UInt16, data: [UInt8]) in
+      line(direction, [UInt8(id & 0xFF), UInt8(id >> 8), 0, 0, 8, 0, 0, 0] + data + [UInt8](repeating: 0, count: 8 - data.count))
+    }
+    // Requests with the length first, and with an address before it, as a BMW has.
+    for (vin, flow) in [
+      ([0x02, 0x09, 0x02], [0x30]), ([0x03, 0x22, 0xF1, 0x90], [0x30]), ([0x12, 0x02, 0x1A, 0x90], [0x12, 0x30]),
+      ([0x12, 0x03, 0x22, 0xF1, 0x90], [0x12, 0x30]),
+    ] as [([UInt8], [UInt8])] {
+      let lines = [
+        header("socketcan"), frame("tx", 0x7E0, flow), frame("rx", 0x7E8, [0x22, 0x5A, 0x5A]), frame("tx", 0x7DF, [0x02, 0x01, 0x0C]),
+        frame("rx", 0x7E8, [0x04, 0x41, 0x0C, 0x1A, 0xF8]), frame("tx", 0x7DF, vin),
+        frame("rx", 0x7E8, [0x10, 0x14, 0x49, 0x02, 0x01, 0x57, 0x42, 0x30]), frame("tx", 0x7E0, flow),
+        frame("rx", 0x7E8, [0x21, 0x50, 0x30, 0x5A, 0x5A, 0x5A, 0x39, 0x39]), frame("tx", 0x7DF, [0x02, 0x01, 0x0D]),
+        frame("rx", 0x7E8, [0x03, 0x41, 0x0D, 0x32]),
+      ]
+      #expect(Redaction.recording(lines) == lines.enumerated().map { [2, 6, 8].contains($0) ? hidden : $1 }, "\(vin)")
+    }
   }
 
   @Test(arguments: [
-    ("7E8 10 14 49 02 01 57 42 30 |", true), ("7E8#1014490201574230", true), ("62F190574230", true), ("7F 09 12", false),
-    ("BUFFER FULL", false),
+    ("7E8 10 14 49 02 01 57 42 30 |", true), ("7E8#1014490201574230", true), ("62F190574230", true), ("7E8 21 5A 5A 5A 39 39 30 30", true),
+    ("1:5A5A5A39393030", true), ("7F 09 12|7E8 7F", false), ("BUFFER FULL", false),
   ])
   func `an unusable reply is redacted if it can contain the VIN`(_ text: String, _ isHidden: Bool) {
     #expect(Redaction.reply(text) == (isHidden ? "…" : text))

@@ -88,7 +88,8 @@ struct BugReport {
   // MARK: Daemon
 
   /// Adds the daemon's version, findings, devices and metrics, then a recording of `seconds` seconds for each device that has a link up.
-  /// Devices with personal data have no metrics and no recording, and neither have the frames of a whole bus.
+  /// Devices with personal data have no metrics and no recording. Kind `can`, which receives all frames of a bus, and devices with a
+  /// position have no recording.
   mutating func addDaemonSections(
     _ client: Client, seconds: Double, progress: (String?) -> Void, connect: () throws(Failure) -> Client
   ) throws {
@@ -102,7 +103,10 @@ struct BugReport {
     let statistics = try client.call(Contract.Statistics.self, .init()).statistics
     let shown = devices.filter { !Self.personalKinds.contains($0.kind) }
     section("metrics", OpenMetrics.text(OpenMetrics.published(shown, with: []), schemas, statistics))
-    let up = shown.filter { $0.kind != "can" && $0.links.contains { $0.state == "up" } }.map(\.name)
+    let up = shown.filter { device in
+      device.kind != "can" && device.links.contains { $0.state == "up" }
+        && !device.readings.contains { PositionPrivacy.isPosition($0.property, kind: device.kind) }
+    }.map(\.name)
     for (name, lines) in zip(up, try Self.recordLinks(of: up, seconds, progress, connect)) {
       section("links of \(name), \(Value.text(seconds)) s", lines)
     }
@@ -119,7 +123,7 @@ struct BugReport {
       guard let value = reading.value else { return "\(reading.property): none (\(Redaction.text(reading.reason ?? "")))" }
       let isHidden =
         isPersonal || ["vin", "name"].contains(reading.property) || PositionPrivacy.isPosition(reading.property, kind: device.kind)
-      let text = reading.property.hasPrefix("last-bad-") ? Redaction.reply(Format.text(value)) : Format.text(value)
+      let text = reading.property == "last-bad-reply" ? Redaction.reply(Format.text(value)) : Format.text(value)
       let shown = isHidden ? Redaction.mark : Redaction.text(text)
       let unit = reading.unit.map { " \($0)" } ?? ""
       return "\(reading.property): \(shown)\(unit)\(reading.age.map { ", \(Format.duration($0)) old" } ?? "")"

@@ -146,16 +146,17 @@ enum Redaction {
     }
   }
 
-  /// Redacts the hexadecimal text of a vehicle's reply if it can contain the VIN: responses 49 02, 5A 8x, 5A 9x and 62 F1, also in frames.
+  /// Redacts the text of a vehicle's unusable reply if it has five bytes in hexadecimal or more: they can be a part of the VIN, even if the
+  /// start of the response is missing.
   static func reply(_ text: String) -> String {
-    let digits = text.uppercased().filter { !$0.isWhitespace }
-    return ["4902", "5A8", "5A9", "62F1"].contains(where: digits.contains) ? mark : text
+    text.filter { !" :#".contains($0) }.contains(/[0-9A-Fa-f]{10}/) ? mark : text
   }
 
-  /// Redacts a recording: replies to requests for vehicle identification (services 09, 1A and 22 F1), and the firmware replies of a VESC.
-  /// Its first line is its header.
+  /// Redacts a recording: replies to requests for vehicle identification (services 09, 1A and 22 F1), and the firmware replies of a VESC. A
+  /// recording of a slcan adapter is omitted, as it contains every frame of the bus. The first line is the header.
   static func recording(_ lines: [String]) -> [String] {
     let header = lines.first.flatMap { try? JSONDecoder().decode(Recording.Header.self, from: Data($0.utf8)) }
+    if header?.frames == Recording.slcan { return ["(omitted: a slcan adapter receives all frames of a bus, which can contain the VIN)"] }
     if let reader = header.flatMap({ FrameReader($0) }) { return frames(lines, reader) }
     var isHidden = false
     return lines.map { line in
@@ -167,9 +168,9 @@ enum Redaction {
     }
   }
 
-  /// Redacts a recording of CAN frames: all that is received after a request for identification, until the next request.
+  /// Redacts a recording of CAN frames: all that is received before the first request, and after one for identification until the next.
   private static func frames(_ lines: [String], _ reader: FrameReader) -> [String] {
-    var (reader, isHidden) = (reader, false)
+    var (reader, isHidden) = (reader, true)
     let decoder = JSONDecoder()
     return lines.map { line in
       guard let parsed = try? decoder.decode(Recording.Line.self, from: Data(line.utf8)) else { return text(line) }
