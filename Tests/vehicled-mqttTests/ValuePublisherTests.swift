@@ -238,6 +238,19 @@ import Varlink
       ])
   }
 
+  @Test func `a device that is replaced by one of another kind is a new device`() {
+    var publisher = ValuePublisher(topics, timing: PropertyState.Timing()) { _, kind, _ in kind == "longboard" }
+    let schema = Schema(properties: [Property("speed", .float, unit: "km/h", lifetime: .retained, help: "")])
+    for kind in ["longboard", "foot-pod"] {
+      var result = snapshot([reading("speed", .float(50))])
+      result.snapshot?[0].kind = kind
+      publisher.declare(Contract.Schema(device: "ev", kind: kind, schema))
+      let isBoard = kind == "longboard"
+      #expect(publisher.apply(result, at: 0).isEmpty != isBoard && publisher.retained == (isBoard ? ["ev.speed"] : []))
+      for topic in ["state", "link", "speed"] { #expect(publisher.topicsInUse()("vehicled/ev/\(topic)") == isBoard, "\(kind) \(topic)") }
+    }
+  }
+
   @Test func `events are published, not retained`() throws {
     var publisher = publisher()
     _ = publisher.apply(snapshot([reading("speed", .float(50))]), at: 0)

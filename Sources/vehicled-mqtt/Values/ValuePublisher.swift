@@ -6,7 +6,7 @@ import Varlink
 
 struct ValuePublisher {
   private struct Device {
-    var kind: String
+    let kind: String
     var state: String?
     var link: String?
     var schema: Contract.Schema?
@@ -77,7 +77,8 @@ struct ValuePublisher {
 
   /// Declares the properties of a device, before or after its values. Those that no longer exist are forgotten.
   mutating func declare(_ schema: Contract.Schema) {
-    devices[schema.device, default: Device(kind: schema.kind)].schema = schema
+    devices[schema.device] = device(schema.device, kind: schema.kind)
+    devices[schema.device]?.schema = schema
     for property in schema.properties {
       let declaration = declaration(of: property.name, schema.device, unit: nil)
       devices[schema.device]?.properties[property.name]?.declare(
@@ -88,6 +89,14 @@ struct ValuePublisher {
     for name in devices[schema.device]?.properties.keys.filter({ !names.contains($0) }) ?? [] {
       devices[schema.device]?.properties[name] = nil
     }
+  }
+
+  /// What is known of a device. One with another kind than before is a new device.
+  private mutating func device(_ name: String, kind: String) -> Device {
+    guard let device = devices[name] else { return Device(kind: kind) }
+    guard device.kind != kind else { return device }
+    retained = retained.filter { !$0.hasPrefix("\(name).") }
+    return Device(kind: kind)
   }
 
   /// What is known of a property. `unit` is that of its value, if it has one.
@@ -116,8 +125,7 @@ struct ValuePublisher {
   }
 
   private mutating func apply(_ snapshot: Contract.Device, at now: Instant) -> [OutgoingMessage] {
-    var device = devices[snapshot.name] ?? Device(kind: snapshot.kind)
-    device.kind = snapshot.kind
+    var device = device(snapshot.name, kind: snapshot.kind)
     var messages: [OutgoingMessage] = []
     // A property can be missing until the device is detected.
     device.propertyNames = Set(snapshot.readings.map(\.property))
