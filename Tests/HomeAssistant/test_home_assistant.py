@@ -26,7 +26,8 @@ DEVICES = {
 SIGNAL = 'signal.test = { request = "220101", header = "7E4", value = "E / 2", unit = "%", rank = 2 }'  # a property of the electric car
 CONNECTED = {"polling", "live", "ready", "connected", "sending"}  # the states of a device with complete values; the toy is logged-out
 PRIVATE = ("position", "health", "heart-rate", "foot-pod")  # the kinds that are published only on request
-PERSONAL = ("*.vin", "*.last-bad-*", "*.sent-heart-rate", "*.sent-active-energy", "*.sent-steps", "*.sent-distance")  # and values of other kinds
+# And values of other kinds.
+PERSONAL = ("*.vin", "*.last-bad-reply", "*.web-page", "*.sent-heart-rate", "*.sent-active-energy", "*.sent-steps", "*.sent-distance")
 # The configuration of the bridge. The daemon does not allow its user to control the weather.
 KEYS = {"broker": "mqtt://127.0.0.1", "host": "pi", "interval": 1, "refresh": 10, "publish": ["gps", "strap", "foot"], "exclude": [],
         "control": ["mirror.led", "mirror.health", "car.video-quality", "car.stop", "weather.refresh"]}

@@ -42,7 +42,7 @@ import Testing
 
   @Test func `the VIN and health values are published only if they are listed, whatever is excluded`() throws {
     let personal =
-      [("ev", "obd", "vin"), ("ev", "obd", "last-bad-reply"), ("ev", "can", "latitude")]
+      [("ev", "obd", "vin"), ("ev", "obd", "last-bad-reply"), ("ev", "can", "latitude"), ("car", "rc-car", "web-page")]
       + ["heart-rate", "active-energy", "steps", "distance"].map { ("glass", "mirror", "sent-\($0)") }
     let fleet = "[fleet]\ntenant = \"a\"\n"
     for keys in ["", #"exclude = ["*.cell-*"]"#] {
@@ -55,7 +55,7 @@ import Testing
         #expect(!batches.includes(device, kind: kind, property), "\(property) \(keys)")
       }
     }
-    let keys = #"publish = ["ev", "glass.sent-*"]"#
+    let keys = #"publish = ["ev", "car", "glass.sent-*"]"#
     let configuration = try check("[mqtt]\n\(keys)\n\(fleet)\(keys)").configuration
     for (device, kind, property) in personal { #expect(configuration.selection.includes(device, kind: kind, property), "\(property)") }
     #expect(configuration.fleet?.selection.includes("ev", kind: "obd", "vin") == true)

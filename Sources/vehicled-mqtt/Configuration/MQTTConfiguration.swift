@@ -10,10 +10,10 @@ struct MQTTConfiguration {
   static let defaultPath = "/etc/vehicled/mqtt.toml"
   /// The kinds whose values are published by default: not positions and health values, which are private.
   static let kinds: Set<String> = Selection.vehicles.union(["mirror", "toy", "weather"])
-  /// The values of these kinds that leave this computer only if `publish` lists them: the VIN, texts of a bus, which can contain it, and the
-  /// health values that a mirror shows.
+  /// The values of these kinds that leave this computer only if `publish` lists them: the VIN, texts of a bus, which can contain it, the
+  /// URL of a car's camera, which can contain a password, and the health values that a mirror shows.
   static let personal = [
-    "*.vin", "*.last-bad-*", "*.sent-heart-rate", "*.sent-active-energy", "*.sent-steps", "*.sent-distance",
+    "*.vin", "*.last-bad-reply", "*.web-page", "*.sent-heart-rate", "*.sent-active-energy", "*.sent-steps", "*.sent-distance",
   ].map { ReferencePattern($0) }
 
   var logLevel = Logger.Level.info

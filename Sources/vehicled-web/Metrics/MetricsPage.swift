@@ -12,7 +12,7 @@ final class MetricsPage {
   private static let contentType = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
   private let token: Token
-  /// The devices of kind `position` whose position is included.
+  /// The devices whose position is included.
   private let positions: [String]
   private let daemon: String
   private let loop: any NIOCore.EventLoop
