@@ -112,8 +112,10 @@ class Rig:
         for name, text in (("key", "ascii:0123456789ABCDEF"), ("iv", "ascii:FEDCBA9876543210")):
             (folder / name).write_text(text)
             (folder / name).chmod(0o600)
-        # The bridge runs as another user, who may not be able to enter the directory of the programs.
-        shutil.copy(programs / "vehicled-mqtt", folder)
+        # The bridge runs as another user, who may not be able to enter the directory of the programs and of their library.
+        shutil.copytree(programs.parent / "lib", folder / "lib")
+        (folder / "bin").mkdir()
+        shutil.copy(programs / "vehicled-mqtt", folder / "bin")
         (folder / "queue").mkdir()
         shutil.chown(folder / "queue", "nobody")
         self.bus = Program(folder / "bus.log", "dbus-daemon", "--session", "--nofork", "--nopidfile", f"--address={BUS.format(folder=folder)}")
@@ -149,7 +151,7 @@ class Rig:
         text = "[mqtt]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in {**KEYS, **keys}.items())
         (self.folder / "mqtt.toml").write_text(text)
         self.bridge = Program(
-            self.folder / "vehicled-mqtt.log", self.folder / "vehicled-mqtt", "--config", self.folder / "mqtt.toml", "--daemon",
+            self.folder / "vehicled-mqtt.log", self.folder / "bin/vehicled-mqtt", "--config", self.folder / "mqtt.toml", "--daemon",
             self.folder / "socket", "--state", self.folder / "queue", user=user, extra_groups=[])
 
     def close(self):
@@ -444,7 +446,7 @@ TESTS = {one.__name__.removeprefix("test_"): one for one in (
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--programs", type=Path, default=TREE.parent / "release", help="the directory of the programs (default: .build/release)")
+    parser.add_argument("--programs", type=Path, default=TREE.parent / "linked/bin", help="the directory of the programs (default: .build/linked/bin)")
     parser.add_argument("--tree", type=Path, default=TREE, help="the directory of Home Assistant (default: .build/home-assistant)")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"run only these parts: {', '.join(TESTS)}")
     options = parser.parse_args()
