@@ -340,8 +340,10 @@ extension EndToEndServices {
       let arguments = ["--socket", history.socket, "--daemon", rig.socket, "--state", history.directory, "--config", configuration]
       var service = try rig.start("vehicled-history", arguments, environment: ["RUNTIME_DIRECTORY": alerts])
       try #require(wait { history.status() != nil }, "\(service.stderr)")
-      #expect(wait(seconds: 20) { FileManager.default.fileExists(atPath: "\(alerts)/moving") })
-      let file = try #require(FileManager.default.contents(atPath: "\(alerts)/moving"))
+      // The service writes the file in place, one line, so that its end triggers the path unit.
+      let moving = { FileManager.default.contents(atPath: "\(alerts)/moving") }
+      #expect(wait(seconds: 20) { moving()?.last == UInt8(ascii: "\n") })
+      let file = try #require(moving())
       let alert = try #require(JSONSerialization.jsonObject(with: file) as? [String: Any])
       #expect(alert["name"] as? String == "moving" && alert["state"] as? String == "raised")
       #expect((alert["text"] as? String)?.hasPrefix("ev.speed > 5 (ev.speed: ") == true)
