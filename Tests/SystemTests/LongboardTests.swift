@@ -278,7 +278,7 @@ extension EndToEnd {
         ("fast", "line 1: not a JSON object"), (#"{"speed": 3}"#, "has no motion property \"speed\""),
         (#"{"target-current": 300}"#, "target-current: 300 is outside -10 to 10 A"),
       ] {
-        let outcome = setup.rig.vehiclectl("drive", "board", input: line + "\n")
+        let outcome = setup.rig.vehiclectl("drive", "board", "--deadline", "5000", input: line + "\n")
         #expect(outcome.status == 2 && outcome.errors.contains(words), "\(outcome.errors)")
       }
       try setup.rig.write("[device.board]\nkind = \"longboard\"\nprotocol = \"vesc\"\nlink = \"tcp:127.0.0.1:9\"\n")

@@ -106,7 +106,7 @@ extension EndToEnd {
       let rig = setup.rig
       #expect(rig.vehiclectl("set", "car.mode", mode).status == 0)
       // The car ignores frames while its camera starts: the driver gets the lease, and Continue is queued.
-      let early = rig.vehiclectl("drive", "car", input: Self.ahead + "\n")
+      let early = rig.vehiclectl("drive", "car", "--deadline", "5000", input: Self.ahead + "\n")
       #expect(early.status == 0, "\(early.errors)")
       #expect(wait(seconds: 15) { rig.vehiclectl("drive", "car", input: Self.ahead + "\n").status == 0 })
       // The lease is revoked if the car takes long to respond after the change of the mode.
@@ -159,7 +159,7 @@ extension EndToEnd {
 
     @Test func `an out-of-range setpoint sets the exit status`() throws {
       let setup = try CarRig()
-      let outcome = setup.rig.vehiclectl("drive", "car", input: #"{"roll": 9, "pitch": 0}"# + "\n")
+      let outcome = setup.rig.vehiclectl("drive", "car", "--deadline", "5000", input: #"{"roll": 9, "pitch": 0}"# + "\n")
       #expect(outcome.status == 2 && outcome.errors.contains("roll"), "\(outcome.status) \(outcome.errors)")
     }
 
