@@ -24,7 +24,7 @@ public struct IPv4Network: Sendable, Hashable, CustomStringConvertible {
   }
 
   public var description: String {
-    let bytes = stride(from: 24, through: 0, by: -8).map { String(address >> UInt32($0) & 0xFF) }
+    let bytes = stride(from: 24, through: 0, by: -8).map { shift in String((address >> shift) & 0xFF) }
     return "\(bytes.joined(separator: "."))/\(bits)"
   }
 

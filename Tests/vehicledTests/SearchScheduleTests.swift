@@ -12,7 +12,8 @@ import Testing
     let began: Int64 = 1210  // 10 s after a full minute
     let seconds = (began..<began + 300).filter { scans(began, $0) }
     #expect(seconds.prefix(15) == Array(began..<began + 15)[...])
-    #expect(Array(seconds.dropFirst(15)) == [1260, 1320, 1380, 1440, 1500].flatMap { start in (0..<5).map { start + $0 } })
+    let starts: [Int64] = [1260, 1320, 1380, 1440, 1500]
+    #expect(Array(seconds.dropFirst(15)) == starts.flatMap { Array($0..<$0 + 5) })
   }
 
   @Test func `the next change is never missed and always later`() {

@@ -36,8 +36,9 @@ package enum SLCAN {
     let identifier = frame.identifier
     text.append(
       identifier.is29Bit ? UInt8(ascii: isRemote ? "R" : "T") : UInt8(ascii: isRemote ? "r" : "t"))
-    for digit in (0..<(identifier.is29Bit ? 8 : 3)).reversed() {
-      text.append(hexDigits[Int(identifier.number >> (4 * UInt32(digit)) & 15)])
+    let digits = identifier.is29Bit ? 8 : 3
+    for shift in stride(from: 4 * (digits - 1), through: 0, by: -4) {
+      text.append(hexDigits[Int(identifier.number >> shift) & 15])
     }
     text.append(hexDigits[frame.count])
     if !isRemote {

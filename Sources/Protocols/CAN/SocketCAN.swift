@@ -17,9 +17,11 @@ package enum SocketCAN {
     case .remote: word |= remote | (frame.identifier.is29Bit ? extended : 0)
     case .error: word |= error
     }
-    let header = withUnsafeBytes(of: word) { Array($0) } + [UInt8(frame.count), 0, 0, 0]
-    let data = frame.bytes
-    return header + data + Array(repeating: 0, count: CANFrame.maxCount - data.count)
+    var bytes = withUnsafeBytes(of: word) { Array($0) }
+    bytes += [UInt8(frame.count), 0, 0, 0]
+    bytes += frame.bytes
+    bytes += Array(repeating: 0, count: frameLength - bytes.count)
+    return bytes
   }
 
   /// A filter as the kernel's struct can_filter: identifier and mask. Only data frames with identifiers of this length match.
@@ -40,8 +42,10 @@ package enum SocketCAN {
       let word = word(bytes, at: start)
       let count = Int(bytes[start + 4])
       guard count <= CANFrame.maxCount else { continue }
+      let first = start + 8
+      let data = bytes[first..<first + count]
       if word & error != 0 {
-        handle(CANFrame(CANIdentifier(number: word & 0x1FFF_FFFF, is29Bit: true), .error, bytes[start + 8..<start + 8 + count]))
+        handle(CANFrame(CANIdentifier(number: word & 0x1FFF_FFFF, is29Bit: true), .error, data))
         continue
       }
       let is29Bit = word & extended != 0
@@ -49,7 +53,7 @@ package enum SocketCAN {
       if word & remote != 0 {
         handle(CANFrame(identifier, .remote, remoteCount: count))
       } else {
-        handle(CANFrame(identifier, bytes[start + 8..<start + 8 + count]))
+        handle(CANFrame(identifier, data))
       }
     }
   }

@@ -156,7 +156,8 @@ struct ToySetup: Sendable {
     let elapsed = min(max(0, now &- startedAt), Self.timeout)
     let progress = min(Double(elapsed) / Double(Self.timeout), 0.99)
     // Count down in steps of ten seconds, because clients print a line for each change.
-    let left = (Self.timeout &- elapsed &+ 10 * .second - 1) / (10 * .second) * 10
+    let step: Nanoseconds = 10 * .second
+    let left = (Self.timeout &- elapsed &+ step &- 1) / step * 10
     effects.append(.progress(command, Report(text: message(left), progress: progress)))
   }
 

@@ -146,8 +146,9 @@ import Testing
     let later = WallTime(microseconds: (midnight + 36_000) * 1_000_000, utcOffset: 7200, midnight: midnight)
     #expect(DayClock(later, at: 0).midnight == midnight, "a start after the change gives the same midnight")
     let wasSet = clock.set(later, at: 35_400 * .second)
-    #expect(clock.midnight == midnight && !wasSet && clock.timeOfDay(of: (midnight + 36_000) * 1_000_000) == "11:00")
-    #expect(clock.nextDay == (23 * 3600 - 600) * .second)
+    #expect(clock.midnight == midnight && !wasSet && clock.timeOfDay(of: later.microseconds) == "11:00")
+    let untilMidnight: Int64 = 23 * 3600 - 600
+    #expect(clock.nextDay == untilMidnight * .second)
     let jumped = clock.set(WallTime(microseconds: 0), at: 35_401 * .second)
     #expect(jumped && clock.day == 0 && clock.midnight == 0)
     for extreme in [Int64.min, .max] {

@@ -63,8 +63,11 @@ import Testing
     var rig = try ELCommRig(dialect: .documented)
     rig.start(for: 5 * .second)
     #expect(rig.text("dialect") == "documented" && rig.status == "live" && rig.fault == nil)
-    #expect(rig.sent.hasPrefix("-0-00") && Set(rig.sends.dropFirst(2).map(\.bytes)) == [[0x30]])
-    #expect(rig.sends.dropFirst(3).map(\.at) == Array(rig.arrivals.suffix(rig.sends.count - 3)))
+    #expect(rig.sent.hasPrefix("-0-00"))
+    let responses = rig.sends.dropFirst(3)
+    #expect(!responses.isEmpty && rig.sends.dropFirst(2).allSatisfy { $0.bytes == [0x30] })
+    let arrivals = Array(rig.arrivals.suffix(responses.count))
+    #expect(responses.map(\.at) == arrivals)
     #expect(rig.number("round-trip") == 95 && rig.number("missed") == 0)
   }
 

@@ -19,7 +19,8 @@ struct CarTiltPacer: Sendable {
 
   /// Limits an interval in seconds to the allowed range.
   static func interval(seconds: Double) -> Nanoseconds {
-    Int64((min(max(seconds, Double(minInterval) / 1e9), Double(maxInterval) / 1e9) * 1e9).rounded())
+    let interval = (seconds * 1e9).rounded()
+    return Nanoseconds(min(max(interval, Double(minInterval)), Double(maxInterval)))
   }
 
   /// The rate per second.

@@ -68,7 +68,8 @@ extension Target {
   /// Returns the commands that set the address byte of frames. The adapter passes on only frames that begin with the tester's address.
   private func setAddressByte(from addressing: ECUAddressing?) -> [ECUAddressing.Step] {
     // nil if the bytes are unknown, after a rejected command.
-    let old = addressing.map { $0.target?.addressBytes ?? ($0.mayHaveAddressByte ? nil : .normal) } ?? .normal
+    var old: ISOTPAddressing? = .normal
+    if let addressing { old = addressing.target?.addressBytes ?? (addressing.mayHaveAddressByte ? nil : .normal) }
     guard old != addressBytes else { return [] }
     guard let sent = addressBytes.sentByte, let received = addressBytes.receivedByte else { return [.optional("ATCEA")] }
     let tester = "ATTA\(spacedHex([received]))"

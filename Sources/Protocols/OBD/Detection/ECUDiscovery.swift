@@ -89,9 +89,14 @@ struct ECUDiscovery: Sendable, Equatable {
   /// The stored form: the protocol (`bus`), the maximum number of PIDs if it is 1 (`most`), the VIN hash (`mark`), the name of the profile,
   /// then one line per ECU with its identifier and its PIDs in hex digits.
   var storedForm: [UInt8] {
-    Array("bus \(bus.digit)\n\(maxPIDsPerRequest == 1 ? "most 1\n" : "")".utf8)
-      + (vinHash.map { Array("mark \(String($0, radix: 16))\n".utf8) } ?? []) + (profile.map { Array("profile \($0.name)\n".utf8) } ?? [])
-      + ecus.flatMap { Array((String($0.identifier, radix: 16, uppercase: true) + " ").utf8) + hexText($0.parameters) + [lineFeed] }
+    var text = "bus \(bus.digit)\n"
+    if maxPIDsPerRequest == 1 { text += "most 1\n" }
+    if let vinHash { text += "mark \(String(vinHash, radix: 16))\n" }
+    if let profile { text += "profile \(profile.name)\n" }
+    for ecu in ecus {
+      text += "\(String(ecu.identifier, radix: 16, uppercase: true)) \(String(decoding: hexText(ecu.parameters), as: UTF8.self))\n"
+    }
+    return Array(text.utf8)
   }
 
   /// The base of the next request for supported PIDs; nil if no ECU supports higher PIDs.

@@ -57,8 +57,9 @@ struct CodeClearingSequence: Sendable {
   /// Stores the codes with the wall-clock time.
   mutating func timeReceived(_ wall: WallTime, _ effects: inout Effects) {
     guard case .awaitingTime(let id, let preview) = state else { return }
-    let line = Array("\(WallTime.isoTime(wall.microseconds)) \(preview.message)".utf8)
-    let stored = (lines.split(separator: lineFeed).suffix(Self.maxLines - 1) + [line[...]]).flatMap { $0 + [lineFeed] }
+    var stored: [UInt8] = []
+    for line in lines.split(separator: lineFeed).suffix(Self.maxLines - 1) { stored += line + [lineFeed] }
+    stored += Array("\(WallTime.isoTime(wall.microseconds)) \(preview.message)\n".utf8)
     state = .storing(id, preview, stored: stored)
     effects.append(.event(name: "clearing-codes", text: "clearing the trouble codes: \(preview.message)"))
     effects.append(.store(key: Self.key, stored))

@@ -98,8 +98,10 @@ extension UDSTroubleCodeQuery {
     known.formUnion(ecus.compactMap { Target(respondingFrom: CANIdentifier($0.identifier)) })
     known.formUnion(polled.filter { $0.support == .answered }.map(\.target))
     known = known.filter { $0.reply != nil }
-    let reserved = bus.is29Bit ? [] : (UInt32(0x7E0)...0x7E7).map { Target(CANIdentifier($0)) }
-    let all = known.union(reserved + polled.map(\.target) + [fast]).filter { $0.reply != nil }
+    var all = known.union(polled.map(\.target))
+    all.insert(fast)
+    if !bus.is29Bit { all.formUnion((UInt32(0x7E0)...0x7E7).map { Target(CANIdentifier($0)) }) }
+    all = all.filter { $0.reply != nil }
     guard all.count <= Self.maxECUs else {
       throw .invalid(argument: Self.argument, "more than \(Self.maxECUs) ECUs; give fewer at a time")
     }

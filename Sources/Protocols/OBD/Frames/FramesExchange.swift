@@ -84,7 +84,9 @@ struct FramesExchange: Sendable {
     storage.removeAll(keepingCapacity: true)
     frames = storage
     let target = request.addressing.target
-    var (identifiers, addressBytes) = (target?.request.map { [$0] } ?? [.functional, .functional29Bit], target?.addressBytes ?? .normal)
+    let addressBytes = target?.addressBytes ?? .normal
+    var identifiers: [CANIdentifier] = [.functional, .functional29Bit]
+    if let identifier = target?.request { identifiers = [identifier] }
     let isToAll = identifiers.allSatisfy { $0 == .functional || $0 == .functional29Bit }
     if isToAll {
       let route = functional.route(request.bytes, to: identifiers)

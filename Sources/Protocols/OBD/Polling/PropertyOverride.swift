@@ -80,10 +80,16 @@ struct PropertyOverride: Sendable, Equatable {
 
   /// The names of the properties that can be configured for every vehicle: all that are polled, except those of the BMS data record and
   /// custom signals.
-  private static let configurable = Set(
-    StandardParameter.all.values.flatMap(\.rows).map(\.property.name) + ManufacturerRecord.all.flatMap(\.rows).map(\.property.name)
-      + VehicleProfile.all.flatMap(\.signals).map(\.name).filter { !OBDMachine.ownProperties.contains($0) } + ["vin"]
-      + RequestLayout.calibrationNames)
+  private static let configurable: Set<String> = {
+    var names: Set<String> = []
+    for profile in VehicleProfile.all { names.formUnion(profile.signals.map(\.name)) }
+    names.subtract(OBDMachine.ownProperties)
+    names.insert("vin")
+    for parameter in StandardParameter.all.values { names.formUnion(parameter.rows.map(\.property.name)) }
+    for record in ManufacturerRecord.all { names.formUnion(record.rows.map(\.property.name)) }
+    names.formUnion(RequestLayout.calibrationNames)
+    return names
+  }()
 }
 
 /// The configured overrides of one device.

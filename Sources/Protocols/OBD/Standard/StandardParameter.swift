@@ -19,7 +19,8 @@ struct StandardParameter: Sendable {
 
   /// The data length of each PID in bytes; 0 if unknown.
   private static let lengths: [UInt8] = (0...255).map { number in
-    number % 0x20 == 0 ? 4 : UInt8(truncatingIfNeeded: all[UInt8(number)]?.length ?? 0)
+    if number % 0x20 == 0 { return 4 }
+    return UInt8(truncatingIfNeeded: all[UInt8(number)]?.length ?? 0)
   }
 
   /// The data length of a PID in bytes, including the PIDs that report the bitmaps of supported PIDs; nil if unknown.
