@@ -64,7 +64,7 @@ lint: ## check the format of the Swift files
 	swift format lint --strict --parallel --recursive $(swift_files)
 
 protocols: export VEHICLED_PROTOCOLS_ONLY = 1
-protocols: ## build only the protocols and run the tests that match FILTER=REGEX
+protocols: ## build only what needs no Swift packages, and run the tests that match FILTER=REGEX
 	swift test --scratch-path .build/protocols $(if $(FILTER),--filter '$(FILTER)')
 
 # The tests of the programs mostly wait, and those of the modules mostly compute, so they run side by side.
