@@ -48,9 +48,7 @@ enum Failure: Error, Equatable {
     case .tooManyClients:
       "vehicled closed the connection without a reply: it may have reached the limit of 256 clients, or the limit of this user; "
         + "see: journalctl -u vehicled"
-    case .noAccess(let socket, let service):
-      "cannot open \(socket): permission denied; "
-        + "add yourself to group \(service.group) (sudo usermod -aG \(service.group) USER), then log in again"
+    case .noAccess(let socket, let service): service.noAccess(socket: socket)
     case .noAccessToInput(let path):
       "cannot open \(path): permission denied; add yourself to group input (sudo usermod -aG input USER), then log in again"
     case .noAccessToNetworks:

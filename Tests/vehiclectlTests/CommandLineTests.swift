@@ -1,6 +1,7 @@
 // The command line: references, values, arguments, and the errors and exit codes of mistakes.
 
 import ArgumentParser
+import Foundation
 import Protocols
 import Testing
 import Varlink
@@ -299,7 +300,21 @@ import Varlink
       #expect(failure.exitCode == code && failure.json["error"] == .string(name))
       #expect(!failure.message.isEmpty && !failure.message.contains("\n"))
     }
-    #expect(Failure.noAccess(socket: "/s").message.contains("add yourself to group vehicled"))
     #expect(Failure.rejected(.noSuchDevice(device: "x")).json.text == #"{"error":"io.vehicled.NoSuchDevice","parameters":{"device":"x"}}"#)
+  }
+
+  /// A user who joins another group would get the same error again.
+  @Test func `the error for a socket without access names the group of the socket`() throws {
+    #expect(Failure.noAccess(socket: "/s").message.contains("add yourself to group vehicled (sudo usermod -aG vehicled USER)"))
+    let file = NSTemporaryDirectory() + "vehiclectl-socket-\(UUID().uuidString)"
+    try "".write(toFile: file, atomically: false, encoding: .utf8)
+    defer { try? FileManager.default.removeItem(atPath: file) }
+    // Root's group is never named.
+    if geteuid() == 0 { try #require(chown(file, 0, 1) == 0) }
+    let group = String(cString: try #require(getgrgid(geteuid() == 0 ? 1 : getegid())).pointee.gr_name)
+    for (mode, expected) in [(0o660, group), (0o666, "vehicled"), (0o600, "vehicled")] {
+      try #require(chmod(file, mode_t(mode)) == 0)
+      #expect(Failure.noAccess(socket: file).message.contains("add yourself to group \(expected) ("))
+    }
   }
 }
