@@ -1,6 +1,5 @@
 // The services to which vehiclectl connects: their sockets, and how error messages name them.
 
-import Glibc
 import Varlink
 
 enum Service: Sendable {
@@ -17,22 +16,7 @@ enum Service: Sendable {
   var socketVariable: String { self == .daemon ? "VEHICLED_SOCKET" : "VEHICLED_HISTORY_SOCKET" }
 
   /// The group whose members can use the service.
-  private var group: String { self == .daemon ? "vehicled" : "vehicled-observe" }
-
-  /// The group whose members can connect to the socket: the group of the file, if only it can open the file.
-  func group(of socket: String) -> String {
-    var state = stat()
-    guard stat(socket, &state) == 0, state.st_gid != 0, state.st_mode & (S_IWGRP | S_IWOTH) == S_IWGRP,
-      let entry = getgrgid(state.st_gid)
-    else { return group }
-    return String(cString: entry.pointee.gr_name)
-  }
-
-  /// The message for a socket that this user must not open.
-  func noAccess(socket: String) -> String {
-    let group = group(of: socket)
-    return "cannot open \(socket): permission denied; add yourself to group \(group) (sudo usermod -aG \(group) USER), then log in again"
-  }
+  var group: String { self == .daemon ? "vehicled" : "vehicled-observe" }
 
   /// The message for a refused connection: the cause and the remedy.
   func notRunning(socket: String) -> String {

@@ -91,29 +91,10 @@ enum LocalChecks {
     guard state.st_mode & S_IFMT == S_IFSOCK else {
       return Contract.Finding("socket", "failed", "\(path) is not a socket", "use --socket PATH")
     }
-    let group = getgrgid(state.st_gid).map { String(cString: $0.pointee.gr_name) } ?? "\(state.st_gid)"
     if Glibc.access(path, R_OK | W_OK) == 0 { return Contract.Finding("socket", "ok", "you can connect to \(path)", nil) }
-    let user = getpwuid(getuid()).map { String(cString: $0.pointee.pw_name) } ?? "USER"
+    let access = SocketAccess(to: path, ofServiceFor: Service.daemon.group)
     return Contract.Finding(
-      "socket", "failed", "no access to \(path): only members of group \(group) can connect",
-      accessRemedy(group: state.st_gid == 0 ? nil : group, user: user, isMember: isMember(user, of: group)))
-  }
-
-  /// Returns how the user can get access. `group` is nil for root's group, which users should not join.
-  static func accessRemedy(group: String?, user: String, isMember: Bool) -> String {
-    guard let group else { return "start the daemon as a service, whose socket group vehicled can access, or list users in [control]" }
-    return isMember
-      ? "log out and in again: your session started before you joined the group" : "sudo usermod -aG \(group) \(user), then log in again"
-  }
-
-  /// Whether the user is a member according to the user database, which may be newer than the session.
-  private static func isMember(_ user: String, of group: String) -> Bool {
-    guard let entry = getgrnam(group), var member = entry.pointee.gr_mem else { return false }
-    while let name = member.pointee {
-      if String(cString: name) == user { return true }
-      member += 1
-    }
-    return false
+      "socket", "failed", "no access to \(path): only members of group \(access.group ?? "root") can connect", access.remedy)
   }
 
   // MARK: The computer
