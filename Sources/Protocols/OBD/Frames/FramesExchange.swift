@@ -85,8 +85,7 @@ struct FramesExchange: Sendable {
     frames = storage
     let target = request.addressing.target
     let addressBytes = target?.addressBytes ?? .normal
-    var identifiers: [CANIdentifier] = [.functional, .functional29Bit]
-    if let identifier = target?.request { identifiers = [identifier] }
+    var identifiers: [CANIdentifier] = if let identifier = target?.request { [identifier] } else { [.functional, .functional29Bit] }
     let isToAll = identifiers.allSatisfy { $0 == .functional || $0 == .functional29Bit }
     if isToAll {
       let route = functional.route(request.bytes, to: identifiers)
