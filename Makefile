@@ -142,7 +142,7 @@ sanitize: setup .build/tsan-mutex.o ## run all tests under AddressSanitizer, the
 soak: setup-soak build ## run all services and every kind in simulation with faults and many clients, for SOAK_SECONDS=3600
 	@.venv/bin/python Tests/Soak/soak.py --seconds $(SOAK_SECONDS) --bin $(linked)/bin
 
-# Optimisation would take longer than all else. Whole modules, as in a release build, need two thirds of the time of a debug build, which
+# Optimisation would take longer than all else. Whole modules, as in a release build, need about half the time of a debug build, which
 # checks the types of many files more than once.
 demo: setup-build ## watch a simulated car, polled at 20 Hz; with WEB=1 in a browser
 	@echo "Building the programs of the demo, which takes a few minutes the first time"
