@@ -28,6 +28,7 @@ class Guests:
         self.is_paused, self.busy = False, 0
         self.model = {}  # the values received by the watcher of everything
         self.doubts = {}
+        self.last_told = 0  # when the watcher of everything last received something
 
     def tasks(self):
         return [self.again(self.ask, 0.02, 0.4), self.again(self.ask, 0.05, 1), self.again(self.command, 0.5, 3), self.again(self.misbehave, 3, 12),
@@ -324,6 +325,8 @@ class Guests:
                 parameters = {"minimumIntervalMilliseconds": interval} | ({"references": references} if references else {})
                 client.say("Watch", parameters, more=True)
                 expected = 0
+                if not lively:
+                    self.model, self.doubts = {}, {}  # until the snapshot, nothing is known
                 while now() < until:
                     try:
                         told = await asyncio.wait_for(client.next(), HEARTBEAT + ANSWER + 2 * self.house.lag())
@@ -350,6 +353,8 @@ class Guests:
     def told(self, told, lively):
         slack = self.house.lag()
         self.changes += len(told.get("changes") or ())
+        if not lively:
+            self.last_told = now()
         for device in told.get("snapshot") or ():
             if not lively:
                 self.model[device["name"]] = {one["property"]: one for one in device["readings"]}
@@ -370,15 +375,17 @@ class Guests:
         model = self.model.get(name)
         if model is None:
             return
+        slack = 2 * self.house.lag()
         for one, reading in look.readings.items():
             value, age = reading.get("value"), reading.get("age")
             known = model.get(one, {}).get("value")
             key = (name, one)
             # A value that is no longer good must end for those who watch, too.
-            if known != value and (not value or age is not None and age > 3 + 2 * self.house.lag()):
+            if known != value and (not value or age is not None and age > 3 + slack):
                 doubt = self.doubts.get(key)
-                if doubt and doubt[0] == (value, known) and now() - doubt[1] > 4:
-                    self.soak.wrong(name, f"{one} is {value} to who asks, and {known} to who watches")
+                if doubt and doubt[0] == (value, known) and now() - doubt[1] > 4 + slack:
+                    silence = now() - self.last_told
+                    self.soak.wrong(name, f"{one} is {value} to who asks, and {known} to who watches, who was told something {silence:.1f} s ago")
                 elif not doubt or doubt[0] != (value, known):
                     self.doubts[key] = ((value, known), now())
             else:
