@@ -34,6 +34,11 @@ import Varlink
       device.handle(.wake)
     }
 
+    @Loop func declare(_ schema: Schema) {
+      probe.onInput { _, _, effects in effects.append(.declare(schema)) }
+      device.handle(.wake)
+    }
+
     @Loop func get(_ reference: String) throws -> Contract.Reading {
       let (state, index) = try hub.resolve(reference)
       return state.reading(index, at: Clock.boot())
@@ -107,6 +112,26 @@ import Varlink
     rig.publish((0, .value(.int(824))))
     #expect(await until { client.changes.last?.reason == "stale" })
     #expect(try rig.get("coolant").value == .float(80))
+  }
+
+  @Test func `a value that became stale while the computer was suspended is withdrawn with the next heartbeat`() throws {
+    let rig = Rig()
+    let client = Client()
+    try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: ["rpm"])
+    // Stale at once, as after a suspend, before the timer has fired.
+    rig.publish((0, .value(.int(824))), age: .second)
+    #expect(client.changes.count == 1)
+    rig.hub.sendHeartbeats(Clock.monotonic())
+    #expect(client.changes.count == 2 && client.changes.last?.reason == "stale" && client.replies.last?.changes == nil)
+  }
+
+  @Test func `a shorter lifetime of a new schema holds for the values before it`() async throws {
+    let rig = Rig("ev", Schema(properties: [Property("rpm", .int, unit: "rpm", lifetime: .fresh(60 * .second), help: "")]))
+    let client = Client()
+    try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: ["rpm"])
+    rig.publish((0, .value(.int(824))))
+    rig.declare(Self.schema)
+    #expect(await until { client.changes.last?.reason == "stale" })
   }
 
   @Test func `the age of a value is that of its measurement`() async throws {
@@ -188,12 +213,36 @@ import Varlink
     slow.hasRoom = false
     rig.publish((0, .value(.int(7))), (1, .value(.float(12.5))))
     let new = Schema(properties: [Self.schema.properties[1], Self.schema.properties[0]])
-    rig.probe.onInput { _, _, effects in effects.append(.declare(new)) }
-    rig.device.handle(.wake)
+    rig.declare(new)
     slow.hasRoom = true
     watcher.sendPending()
     #expect(slow.changes.isEmpty)
     #expect(slow.replies.last?.snapshot?.first?.readings.map(\.value) == [.float(12.5), .int(7)])
+  }
+
+  @Test func `a watcher learns that its property no longer exists, and does not get another one instead`() throws {
+    let rig = Rig()
+    let (slow, quick) = (Client(), Client())
+    let watcher = Watcher(sink: slow, interval: 0)
+    try rig.hub.subscribe(watcher, to: ["odometer"])
+    try rig.hub.subscribe(Watcher(sink: quick, interval: 0), to: ["odometer"])
+    slow.hasRoom = false
+    rig.publish((0, .value(.int(7))), (1, .value(.float(12.5))))
+    for properties in [[], [Self.schema.properties[0], Property("gear", .string, help: "")]] {
+      rig.declare(Schema(properties: properties))
+      #expect(quick.replies.compactMap(\.schemas).last?.first?.properties.map(\.name) == properties.map(\.name))
+      #expect(quick.replies.last?.snapshot?.map(\.name) == ["ev"] && quick.replies.last?.snapshot?.first?.readings == [])
+    }
+    slow.hasRoom = true
+    watcher.sendPending()
+    #expect(slow.changes.isEmpty)
+    #expect(slow.replies.last?.snapshot?.first?.readings == [])
+    // It is told when the property exists again.
+    rig.declare(Self.schema)
+    rig.publish((1, .value(.float(13))))
+    #expect(slow.changes.map(\.value) == [.float(13)] && quick.changes.map(\.value) == [.float(12.5), .float(13)])
+    rig.hub.remove(rig.device)
+    #expect(slow.replies.last?.events?.first?.name == Contract.Event.removed)
   }
 
   @Test func `an interval merges frequent changes`() async throws {
@@ -314,8 +363,7 @@ import Varlink
     rig.publish((1, .value(.float(12.5))))
     try rig.hub.subscribe(Watcher(sink: client, interval: 0), to: nil)
     let new = Schema(properties: [Property("odometer", .float, lifetime: .retained, help: ""), Property("gear", .string, help: "")])
-    rig.probe.onInput { _, _, effects in effects.append(.declare(new)) }
-    rig.device.handle(.wake)
+    rig.declare(new)
     #expect(client.replies.compactMap { $0.schemas?.first }.last?.properties.map(\.name) == ["odometer", "gear"])
     #expect(client.replies.last?.snapshot?.first?.readings.map(\.property) == ["odometer", "gear"])
     #expect(try rig.get("odometer").value == .float(12.5))

@@ -178,8 +178,9 @@ import Varlink
     }
   }
 
-  private func sendHeartbeats(_ now: Instant) {
+  func sendHeartbeats(_ now: Instant) {
     heartbeat.set(now + Self.heartbeatPeriod)
+    states.forEach { $0.expire() }
     for feed in feeds { feed.watchers.forEach { $0.sendHeartbeat() } }
   }
 }

@@ -121,6 +121,7 @@ import Varlink
       if let index = sharedSchema.index(of: property.name), new.properties[index].type == property.type { earlier[property.name] = slot }
     }
     createSlots(preserving: earlier)
+    scheduleExpiry(Clock.boot())
     hub.schemaChanged(self)
     hub.deviceChanged(self)
   }
@@ -169,8 +170,8 @@ import Varlink
   }
 
   /// Withdraws stale values and schedules the next check. While values keep arriving, this runs once per freshness period, not once per
-  /// value.
-  private func expire() {
+  /// value. The timer does not count the time for which the computer is suspended, so it also runs with each heartbeat.
+  func expire() {
     let boot = Clock.boot()
     for index in slots.indices where content(index, at: boot) == .absent("stale") {
       withdraw(index, "stale", since: absentSince(index).map(Int64.init) ?? 0, boot)

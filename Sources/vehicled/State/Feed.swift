@@ -3,7 +3,7 @@
 import Protocols
 
 @Loop final class Feed {
-  /// The references of the watchers; nil if they watch all properties.
+  /// The references of the watchers, as `device.property`; nil if they watch all properties.
   let references: [String]?
   /// The devices that the watchers may see; nil if they may see all.
   let devices: Set<String>?
@@ -19,13 +19,17 @@ import Protocols
     self.devices = devices
   }
 
-  /// Resolves the references against the current schemas. References to unknown devices or properties are skipped.
+  /// Resolves the references against the current schemas. A device that has no longer a property of the references remains covered, so
+  /// that its watchers get its new schema. Unknown devices are skipped.
   func resolveReferences(in hub: DeviceHub) {
     guard let references else { return }
     selected = [:]
     for reference in references {
-      guard let (state, index) = try? hub.resolve(reference) else { continue }
-      selected[ObjectIdentifier(state), default: Array(repeating: false, count: state.schema.properties.count)][index] = true
+      guard let state = hub.states.first(where: { reference.hasPrefix("\($0.device.name).") }) else { continue }
+      let index = state.index(of: String(reference.dropFirst(state.device.name.count + 1)))
+      var positions = selected[ObjectIdentifier(state)] ?? Array(repeating: false, count: state.schema.properties.count)
+      if let index { positions[index] = true }
+      selected[ObjectIdentifier(state)] = positions
     }
   }
 
