@@ -62,6 +62,36 @@ import Varlink
     #expect(!plot.frame(columns: 60, rows: 8, now: 112, zone: .utc).line(0).contains("reconnecting"))
   }
 
+  @Test(arguments: [
+    Contract.Watch.Result(
+      sequence: 1,
+      snapshot: [Contract.Device(name: "ev", kind: "obd", state: "polling", readings: [reading("charging", .bool(false), at: 105)])]),
+    Contract.Watch.Result(sequence: 1, events: [Contract.Event(device: "ev", name: Contract.Event.removed, text: "", time: 0)]),
+  ])
+  func `the line of a property that no longer exists ends`(_ end: Contract.Watch.Result) throws {
+    var plot = try Self.live("rpm")
+    let ev = Contract.Device(name: "ev", kind: "obd", state: "polling", readings: [Self.reading("rpm", .int(20), at: 101)])
+    plot.apply(Contract.Watch.Result(sequence: 0, snapshot: [ev]), at: 101)
+    plot.apply(end, at: 105)
+    #expect(Self.values(plot, at: 110).keys.max() == 4)
+  }
+
+  @Test func `a property that is missing in a later snapshot has ended, once`() {
+    func snapshot(_ names: String...) -> Contract.Watch.Result {
+      let readings = names.map { Self.reading($0, .int(1), at: 100) }
+      return .init(sequence: 0, time: 7, snapshot: [Contract.Device(name: "ev", kind: "obd", state: "polling", readings: readings)])
+    }
+    var ended = EndedProperties()
+    #expect(ended.readings(snapshot("rpm", "gear")) == [])
+    #expect(ended.readings(.init(sequence: 1, changes: [Self.reading("rpm", .int(2), at: 101)])) == [])
+    #expect(
+      ended.readings(snapshot("gear")) == [Contract.Reading(device: "ev", property: "rpm", time: 7, reason: "no longer declared")])
+    #expect(ended.readings(snapshot("gear")) == [])
+    // The device that replaces a removed one has properties of its own.
+    #expect(ended.readings(.init(sequence: 1, events: [.init(device: "ev", name: Contract.Event.removed, text: "", time: 0)])) == [])
+    #expect(ended.readings(snapshot()) == [])
+  }
+
   @Test func `recorded values come before live ones, with their gaps`() throws {
     var plot = try Self.live("rpm")
     plot.prefill(

@@ -80,13 +80,21 @@ import Varlink
     #expect(model.devices[0].row("rpm")?.age(at: 1002) == age)
   }
 
-  @Test func `a new snapshot removes undeclared properties and keeps histories, a removed device disappears`() {
+  @Test func `a new snapshot removes undeclared properties and keeps histories, a removed device disappears`() throws {
     var model = Self.model()
     var less = Self.ev
     less.readings.removeAll { $0.property != "rpm" }
     model.apply(.init(sequence: 1, snapshot: [less]), at: 1010, wall: 110)
     #expect(model.devices[0].rows.map(\.name) == ["rpm"])
     #expect(model.devices[0].rows[0].history.samples(step: 60, until: 10) == [3308])
+    // Also those that are only part of the header.
+    var header = WatchModel(try References(["ev.rpm"], in: [Self.schema]))
+    var more = less
+    more.readings.append(Self.reading("mil", .bool(true)))
+    header.apply(.init(sequence: 0, snapshot: [more]), at: 1000, wall: 100)
+    #expect(header.devices[0].row("mil") != nil)
+    header.apply(.init(sequence: 1, snapshot: [less]), at: 1001, wall: 101)
+    #expect(header.devices[0].row("mil") == nil)
     let removed = Contract.Event(device: "ev", name: Contract.Event.removed, text: "", time: 0)
     model.apply(.init(sequence: 2, events: [removed]), at: 1011, wall: 111)
     #expect(model.devices.isEmpty)

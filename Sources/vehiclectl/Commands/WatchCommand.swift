@@ -169,7 +169,7 @@ struct WatchCommand: Subcommand {
     var remaining = count ?? .max
     // Without devices the first reply has no values. An explicit timeout also limits the wait for the first value.
     let deadline = common.timeout.map { Clock.monotonic + $0 }
-    var (isLate, isLost) = (false, false)
+    var (isLate, isLost, ended) = (false, false, EndedProperties())
     try stream(of: Contract.Watch.self, tick: 1, laterReplies: Client.watchTimeout, output).run(client, parameters) { update in
       if Interrupt.received { return false }
       isLate = remaining == count ?? .max && deadline.map { Clock.monotonic >= $0 } ?? false
@@ -181,7 +181,7 @@ struct WatchCommand: Subcommand {
       guard case .reply(let result) = update else { return true }
       if isLost { output.note("reconnected") }
       isLost = false
-      let readings = ((result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? [])).filter {
+      let readings = (ended.readings(result) + (result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? [])).filter {
         references?.selects($0.device, $0.property) ?? true
       }
       let events = (result.events ?? []).filter { references?.selects(device: $0.device) ?? true }

@@ -22,6 +22,7 @@ struct LivePlot {
 
   private var lines: [Line] = []
   private var positions: [String: Int] = [:]
+  private var ended = EndedProperties()
   private let references: References
   /// The names in the order of the command line.
   private let order: [String]
@@ -47,7 +48,10 @@ struct LivePlot {
   /// Adds the readings of a reply of Watch.
   mutating func apply(_ result: Contract.Watch.Result, at now: Double) {
     if result.snapshot != nil { outage = nil }
-    for reading in (result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? []) { add(reading, at: now) }
+    for event in result.events ?? [] where event.name == Contract.Event.removed {
+      for index in lines.indices where lines[index].name.hasPrefix("\(event.device).") { end(index, at: now) }
+    }
+    for reading in ended.readings(result) + (result.snapshot ?? []).flatMap(\.readings) + (result.changes ?? []) { add(reading, at: now) }
     let oldest = now - limit
     for index in lines.indices {
       // The sample that is valid at the oldest time is kept.
@@ -59,9 +63,13 @@ struct LivePlot {
   /// Withdraws all values until the next snapshot; `notice` is the reason.
   mutating func lose(_ notice: String, at now: Double) {
     if outage == nil {
-      for index in lines.indices { lines[index].samples.append(Sample(time: max(now, lines[index].samples.last?.time ?? now))) }
+      for index in lines.indices { end(index, at: now) }
     }
     outage = notice
+  }
+
+  private mutating func end(_ index: Int, at now: Double) {
+    lines[index].samples.append(Sample(time: max(now, lines[index].samples.last?.time ?? now)))
   }
 
   private mutating func add(_ reading: Contract.Reading, at now: Double) {
@@ -71,7 +79,7 @@ struct LivePlot {
     // Strings and lists are not plotted.
     if reading.value != nil, value == nil { return }
     guard let position = value == nil ? positions[name] : position(of: name, reading.unit) else { return }
-    if lines[position].unit != reading.unit { lines[position] = Line(name: name, unit: reading.unit) }
+    if value != nil, lines[position].unit != reading.unit { lines[position] = Line(name: name, unit: reading.unit) }
     // A clock that was set back must not put values before earlier ones.
     let time = reading.value == nil ? now : reading.time.map { Double($0) / 1e6 } ?? now
     lines[position].samples.append(Sample(time: max(time, lines[position].samples.last?.time ?? time), value: value))

@@ -132,6 +132,7 @@ struct WatchModel {
       guard let index = devices[position].positions[reading.property] else { continue }
       Self.note(reading, &devices[position].rows[index], now, wall, startedAt)
     }
+    devices[position].unlisted = [:]
     for reading in snapshot.readings { noteUnlisted(reading, position, now, wall) }
   }
 
