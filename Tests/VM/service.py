@@ -39,7 +39,7 @@ def run():
     configure('[device.ev]\nkind = "obd"\nlink = "tcp:127.0.0.1:35000"\n[device.phone]\nkind = "health"\n')
     sh("systemctl restart vehicled")
     check("a car is polled over TCP under the unit", wait(lambda: get("ev.rpm")), get("ev.request"))
-    for run in (activation, restarts, freezes, clock, disk, metrics, serial, kills, flood):
+    for run in (activation, invalid, restarts, freezes, clock, disk, metrics, serial, kills, flood):
         part(run)
 
 
@@ -48,6 +48,27 @@ def activation():
     check("only the socket is left", sh("systemctl is-active vehicled.service vehicled.socket")[1].split() == ["inactive", "active"])
     code, out, errors = sh("vehiclectl --timeout 60 status", 90)
     check("a call starts the daemon", code == 0 and pid() > 0, errors or out.split("\n")[0])
+
+
+def invalid():
+    """With an invalid configuration, clients do not make systemd start the daemon in a loop, which its limit would end with a failed socket."""
+    with open("/etc/vehicled/vehicled.toml") as file:
+        valid = file.read()
+    begun = int(time.time())
+    configure("[device.\n")
+    try:
+        code, _, errors = sh("systemctl restart vehicled")
+        check("an invalid configuration is an error of the start", code != 0, errors)
+        sh("for n in $(seq 10); do vehiclectl --timeout 5 status; sleep 0.5; done", 300)
+        code, _, errors = sh("vehiclectl --timeout 5 status", 30)
+        check("a client gets an error that names the journal", code == 1 and "configuration may be invalid" in errors and "journalctl" in errors, errors)
+        starts = int(sh(f"journalctl -u vehicled --since @{begun} -o cat --no-pager | grep -c 'Main process exited'")[1] or 0)
+        check("a few starts, and the socket stays", 0 < starts < 100 and sh("systemctl is-active vehicled.socket")[1] == "active", starts)
+    finally:
+        configure(valid)
+    code, _, errors = sh("vehiclectl --timeout 60 status", 90)
+    check("with a valid one, the next call starts the daemon", code == 0 and pid() > 0, errors)
+    check("and the car is polled", wait(lambda: get("ev.rpm"), 60))
 
 
 def restarts():
@@ -129,19 +150,26 @@ def metrics():
     check("the timer writes the metrics", code == 0 and wait(lambda: os.path.exists(file), 40) and "vehicle_rpm" in open(file).read(), errors)
     written = os.stat(file).st_mtime if os.path.exists(file) else 0
     check("again and again", wait(lambda: os.path.exists(file) and os.stat(file).st_mtime > written, 40))
-    sh("systemctl stop vehicled.service vehicled.socket")
+    sh("systemctl stop vehicled.service")
     check("and removes them when the daemon is stopped", wait(lambda: not os.path.exists(file), 60) and sh("systemctl is-failed vehicled-metrics.service")[0] != 0)
+    time.sleep(20)
+    check("which stays stopped", pid() == 0 and not os.path.exists(file), sh("systemctl is-active vehicled.service vehicled.socket")[1])
+    sh("systemctl stop vehicled.socket")
+    time.sleep(20)
+    check("also without its socket", pid() == 0 and sh("systemctl is-failed vehicled-metrics.service")[0] != 0)
     sh("systemctl disable --now vehicled-metrics.timer; systemctl start vehicled.socket vehicled.service")
 
 
 def serial():
-    """A USB serial adapter: missing at the start, plugged in, unplugged, and plugged in again."""
+    """A USB serial adapter: missing at the start with its driver, plugged in, unplugged, and plugged in again."""
     sh("modprobe -a xhci_pci ftdi_sio; udevadm settle", 120)
     if not wait(lambda: os.path.exists(ADAPTER), 30):
         return check("a USB serial port exists", False, sh("ls -l /dev/serial/by-id /dev/ttyUSB*")[1])
     place = os.path.basename(os.path.realpath("/sys/class/tty/ttyUSB0/device/../.."))
     sh(f"echo {place} >/sys/bus/usb/drivers/usb/unbind; udevadm settle")
     configure(f'[device.ev]\nkind = "obd"\nlink = "serial:{ADAPTER}"\n[device.phone]\nkind = "health"\n')
+    code, _, errors = sh("modprobe -r ftdi_sio usbserial && ! grep -q ttyUSB /proc/devices")
+    check("no driver for USB serial ports is loaded", code == 0, errors)
     sh("systemctl restart vehicled")
     check("an adapter that is missing at the start is reported", wait(lambda: "does not exist" in sh("vehiclectl status ev")[1]), sh("vehiclectl doctor | grep by-id")[1].split("\n")[0])
     sh(f"echo {place} >/sys/bus/usb/drivers/usb/bind; udevadm settle")
@@ -155,6 +183,11 @@ def serial():
     check("unplugged, it is reported", wait(lambda: get("ev.rpm") is None), sh("vehiclectl status ev | sed -n 2p")[1])
     sh(f"echo {place} >/sys/bus/usb/drivers/usb/bind; udevadm settle")
     check("plugged in again, it is polled again", wait(lambda: get("ev.rpm"), 90))
+    # A device that the unit does not list.
+    sh("mknod -m 666 /dev/vm-port c 10 229")
+    configure('[device.ev]\nkind = "obd"\nlink = "serial:/dev/vm-port"\n[device.phone]\nkind = "health"\n')
+    sh("systemctl reload vehicled")
+    check("a device that the sandbox denies is reported with the remedy", wait(lambda: "DeviceAllow=char-10 rw" in sh("vehiclectl status ev")[1]) and "DeviceAllow=char-10 rw" in sh("vehiclectl doctor")[1], sh("vehiclectl doctor | grep vm-port")[1])
     # A port that is not configured keeps its owner.
     configure('[device.ev]\nkind = "obd"\nlink = "tcp:127.0.0.1:35000"\n[device.phone]\nkind = "health"\n')
     sh("systemctl reload vehicled; udevadm trigger --action=change --settle /dev/ttyUSB0")

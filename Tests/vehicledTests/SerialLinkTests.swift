@@ -46,6 +46,17 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    ("/dev/rfcomm99", "bind it with rfcomm, also after each boot"), ("/dev/ttyUSB99", "check that the adapter is plugged in"),
+  ])
+  func `a missing port is an error with its remedy`(_ path: String, _ remedy: String) async throws {
+    let device = device(Probe(), links: [(.main, try LinkURL("serial:\(path)"))])
+    device.open(restored: [:])
+    let text = "\(path) does not exist: \(remedy)"
+    #expect(await until { if case .down(text) = device.ports[0].state { true } else { false } }, "\(device.ports[0].state)")
+    device.disconnect()
+  }
+
   @Test(arguments: ["/dev/null", "/dev/tty", "/proc/self/status"]) func `the speed of other files cannot be changed`(_ path: String) {
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
     #expect(clinux_serial_is_hardware(descriptor) == 0)

@@ -42,8 +42,8 @@ import Testing
     "Type=notify", "ExecStart=/usr/bin/vehicled", "ExecReload=/bin/kill -HUP $MAINPID", "WatchdogSec=30", "Restart=on-failure",
     "RestartPreventExitStatus=2 64", "StartLimitIntervalSec=0", "OOMPolicy=continue",
     "User=vehicled", "UMask=0077", "StateDirectory=vehicled", "CapabilityBoundingSet=", "NoNewPrivileges=yes", "ProtectSystem=strict",
-    "ProtectHome=yes", "PrivateTmp=yes", "PrivateMounts=yes", "RemoveIPC=yes", "DevicePolicy=closed", "DeviceAllow=char-ttyUSB rw",
-    "DeviceAllow=char-ttyACM rw", "DeviceAllow=char-rfcomm rw", "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK",
+    "ProtectHome=yes", "PrivateTmp=yes", "PrivateMounts=yes", "RemoveIPC=yes", "DevicePolicy=closed", "DeviceAllow=char-188 rw",
+    "DeviceAllow=char-166 rw", "DeviceAllow=char-216 rw", "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK",
     "SystemCallFilter=@system-service", "SystemCallFilter=~@privileged @resources", "SystemCallErrorNumber=EPERM",
     "SystemCallArchitectures=native", "ProtectClock=yes",
     "ProtectHostname=yes", "ProtectKernelTunables=yes", "ProtectKernelModules=yes", "ProtectKernelLogs=yes", "ProtectControlGroups=yes",
@@ -53,6 +53,12 @@ import Testing
   ])
   func `the service contains the setting`(setting: String) {
     #expect(settings(Self.service).contains(setting))
+  }
+
+  @Test func `the daemon stops before Bluetooth and Wi-Fi, over which it stops vehicles, and does not wait for a network`() {
+    let after = Set(settings(Self.service).filter { $0.hasPrefix("After=") }.flatMap { $0.dropFirst(6).split(separator: " ") })
+    #expect(after.isSuperset(of: ["dbus.service", "bluetooth.service", "NetworkManager.service", "wpa_supplicant.service"]))
+    #expect(after.isDisjoint(with: ["network.target", "network-online.target", "networking.service"]))
   }
 
   @Test func `the service sets no directive that owns the socket's directory or hides devices`() {

@@ -126,6 +126,7 @@ import Varlink
     var state = stat()
     guard stat(path, &state) == 0 else { return (errnoMessage(errno), "plug in the adapter; vehiclectl scan serial lists the ports") }
     guard access(path, R_OK | W_OK) == 0 else {
+      if errno == EPERM { return ("the service may not use this device", Sandbox.remedy(forDevice: path)) }
       let group = if case .name(let name)? = groups?[.groupName(state.st_gid)] { name } else { "\(state.st_gid)" }
       return (
         "permission denied: the port belongs to group \(group)", "sudo usermod -aG \(group) vehicled && sudo systemctl restart vehicled"

@@ -57,8 +57,11 @@ extension ChannelLink {
     let descriptor = Glibc.open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
       switch errno {
-      case ENOENT, ENXIO, ENODEV: throw ValueError("\(path) does not exist: check that the adapter is plugged in")
-      case EACCES, EPERM: throw ValueError("cannot open \(path): permission denied; add the daemon's user to the group of the port")
+      case ENOENT, ENXIO, ENODEV:
+        let remedy = path.hasPrefix("/dev/rfcomm") ? "bind it with rfcomm, also after each boot" : "check that the adapter is plugged in"
+        throw ValueError("\(path) does not exist: \(remedy)")
+      case EACCES: throw ValueError("cannot open \(path): permission denied; add the daemon's user to the group of the port")
+      case EPERM: throw ValueError("cannot open \(path): the service may not use this device; \(Sandbox.remedy(forDevice: path))")
       case EHOSTDOWN, EIO: throw ValueError("\(path) does not respond: the adapter may be asleep")
       default: throw ValueError("cannot open \(path): \(errnoMessage(errno))")
       }
