@@ -100,6 +100,11 @@ def alert():
     check("an alert starts its program", wait(ran, 60), sh("journalctl -t vm-alert -o cat --no-pager -n 1")[1] or sh("systemctl status vehicled-alert@turning.service --no-pager")[1][-300:])
     record = sh("journalctl MESSAGE_ID=3f5c1d8e0b7a4c62a9d4f1e6b2087c95 -o cat --no-pager")[1]
     check("and is one journal record", "alert turning" in record, record)
+    # Raised more often than systemd's default limit of starts.
+    for number in range(8):
+        with open("/run/vehicled-alerts/turning", "w") as file:
+            file.write(f"raised {number}\n")
+        check(f"raised {number + 1} times, the program starts", wait(lambda: f"raised {number}" in sh("journalctl -t vm-alert -o cat --no-pager")[1], 20), sh("systemctl is-active vehicled-alert@turning.path")[1])
     sh("systemctl disable --now vehicled-alert@turning.path")
 
 

@@ -133,6 +133,20 @@ import Testing
     #expect(exposure.status == 0, "\(exposure.text)")
   }
 
+  /// ProtectClock= also denies reading the state of the clock: batches and recorded values would never count as synchronised.
+  @Test(arguments: ["vehicled-history", "vehicled-mqtt"]) func `services that need it can read whether the clock is synchronised`(
+    name: String
+  ) throws {
+    let settings = settings(try String(contentsOfFile: tree("systemd/\(name).service"), encoding: .utf8))
+    #expect(settings.contains("SystemCallFilter=adjtimex clock_adjtime") && !settings.contains("ProtectClock=yes"))
+  }
+
+  /// After five raises within ten seconds, systemd would no longer watch the file of the alert.
+  @Test func `the program of an alert has no limit of starts`() throws {
+    #expect(
+      settings(try String(contentsOfFile: tree("systemd/vehicled-alert@.service"), encoding: .utf8)).contains("StartLimitIntervalSec=0"))
+  }
+
   @Test func `udev grants a serial port by its name in the configuration, never by the chip's USB IDs`() throws {
     let rules = try String(contentsOfFile: tree("systemd/vehicled.udev"), encoding: .utf8)
     let lines = rules.split(separator: "\n").filter { !$0.hasPrefix("#") }
