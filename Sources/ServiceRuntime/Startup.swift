@@ -1,5 +1,6 @@
 // What every program needs around its event loop: the environment, a place for errors, and its end.
 
+import CSystemd
 import Glibc
 
 /// The value of an environment variable; nil if it is unset or empty.
@@ -12,6 +13,12 @@ public func environment(_ name: String) -> String? {
 public func printError(_ text: String, of program: String) {
   let line = Array("\(program): \(text)\n".utf8)
   _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+}
+
+/// Closes the connections that wait at the sockets from systemd. For use before a program ends with an error that a restart does not
+/// correct: systemd would start the program for these connections again, as often as it can.
+public func refuseWaitingClients() {
+  for index in 0..<max(0, sd_listen_fds(0)) { UnixSocket.refuseWaitingClients(SD_LISTEN_FDS_START + index) }
 }
 
 /// Ends the process without the exit handlers of libraries: OpenSSL's free what a thread that is connecting still uses, and such a thread

@@ -52,6 +52,12 @@ public enum UnixSocket {
     }
   }
 
+  /// Closes the connections that wait at a listening socket, which becomes non-blocking.
+  static func refuseWaitingClients(_ socket: CInt) {
+    _ = fcntl(socket, F_SETFL, O_NONBLOCK)
+    while let client = accept(socket) { close(client) }
+  }
+
   /// Locks the path while `body` runs: two processes that start at the same time could each mistake the other's new
   /// socket for a stale one.
   private static func locked(_ path: String, program: String, _ body: () throws(ValueError) -> CInt) throws(ValueError) -> CInt {

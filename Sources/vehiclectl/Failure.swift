@@ -46,8 +46,8 @@ enum Failure: Error, Equatable {
     case .notRunning(let socket, let service): service.notRunning(socket: socket)
     case .daemonGone(let how, let service): "\(how); see: journalctl -u \(service.name)"
     case .tooManyClients:
-      "vehicled closed the connection without a reply: it may have reached the limit of 256 clients, or the limit of this user; "
-        + "see: journalctl -u vehicled"
+      "vehicled closed the connection without a reply: its configuration may be invalid, or it may have reached the limit of 256 clients, "
+        + "or the limit of this user; see: journalctl -u vehicled"
     case .noAccess(let socket, let service):
       "cannot open \(socket): permission denied; \(SocketAccess(to: socket, ofServiceFor: service.group).remedy)"
     case .noAccessToInput(let path):

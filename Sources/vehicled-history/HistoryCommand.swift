@@ -50,6 +50,7 @@ import Varlink
       configuration = try HistoryConfiguration.load(config ?? HistoryConfiguration.defaultPath, isRequired: config != nil)
     } catch {
       printError(error.description)
+      refuseWaitingClients()
       throw ExitCode(2)
     }
     if checkConfig { return reportValid(configuration) }

@@ -54,6 +54,7 @@ import ServiceRuntime
     let configuration: Configuration
     do { configuration = try Configuration.load(config, kinds: registry) } catch {
       printError(error.description)
+      refuseWaitingClients()
       throw ExitCode(2)
     }
     if checkConfig { return reportValid(configuration) }

@@ -219,6 +219,31 @@ extension EndToEnd {
       #expect(FileManager.default.fileExists(atPath: rig.socket))
     }
 
+    /// systemd would start the program again for each client that still waits.
+    @Test(arguments: ["vehicled", "vehicled-history"])
+    func `with an invalid configuration, clients that wait at a socket from systemd are refused`(name: String) throws {
+      let rig = try Rig()
+      try rig.write("[device.\n")
+      let script = """
+        import os, socket, sys
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(sys.argv[1]); listener.listen(8)
+        clients = [socket.socket(socket.AF_UNIX) for _ in range(3)]
+        for client in clients:
+            client.connect(sys.argv[1]); client.settimeout(10)
+        pid = os.fork()
+        if pid == 0:
+            os.dup2(listener.fileno(), 3); os.set_inheritable(3, True)
+            os.environ["LISTEN_FDS"] = "1"; os.environ["LISTEN_PID"] = str(os.getpid())
+            os.execv(sys.argv[2], sys.argv[2:])
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        print(status, [client.recv(1) for client in clients])
+        """
+      let outcome = rig.run(
+        "/usr/bin/env", ["python3", "-c", script, rig.socket, "\(Rig.programs)/\(name)", "--config", rig.configuration])
+      #expect(outcome.output == "2 [b'', b'', b'']\n", "\(outcome.errors)")
+    }
+
     @Test func `clients that do not speak Varlink are disconnected without affecting others`() throws {
       let rig = try Rig()
       let (daemon, _) = try rig.ev()
