@@ -274,8 +274,10 @@ install: ## install the files under DESTDIR and prefix (build first)
 	$(linked)/bin/vehiclectl completions fish >$(sharedir)/fish/vendor_completions.d/vehiclectl.fish
 	@test -n '$(DESTDIR)' || echo 'Next: systemd-sysusers && systemctl daemon-reload && systemctl enable --now vehicled.socket vehicled.service vehicled-history.socket vehicled-history.service'
 
+# The version contains the time of the build: programs work only with the library of the same build, and apt would not replace an equal version.
 deb: setup-deb build ## build the Debian packages
 	@rm -rf .build/deb && mkdir -p .build/deb/source && cp -a systemd/debian .build/deb/source/debian
+	@sed -i "1s/)/+$$(date -u -d @$${SOURCE_DATE_EPOCH:-$$(date +%s)} +%Y%m%d%H%M%S))/" .build/deb/source/debian/changelog
 	@cd .build/deb/source && PROJECT=$(CURDIR) dpkg-buildpackage -us -uc -b --no-check-builddeps >../build.log 2>&1 || { tail -n 40 ../build.log >&2; exit 1; }
 	@lintian --fail-on error,warning --allow-root .build/deb/*.changes
 	@cd .build/deb && for package in *.deb; do echo "$$package: $$(stat -c %s $$package) $$(dpkg-deb -f $$package Installed-Size)"; done | \

@@ -61,6 +61,8 @@ def single():
                     # In subshells, so that none ends the others.
                     file.write(content if name == "conffiles" else f"(\n{content}\n)\n")
         shutil.copytree(folder, whole, symlinks=True, dirs_exist_ok=True, ignore=lambda place, _: ["DEBIAN"] if place == folder else [])
+    # Its control socket was open to group vehicled only.
+    sh(f"sed -i s/^SocketMode=.*/SocketMode=0660/ $(find {whole} -name vehicled.socket)")
     sh(f"cd {whole}/DEBIAN && chmod 755 {' '.join(SCRIPTS)}; sed '/^Version:/s/ .*/ 0.1.0/; /^Recommends:/d; /^Suggests:/d' {NEXT}/vehicled/DEBIAN/control >control")
     return packed(whole)
 
@@ -137,6 +139,7 @@ def split():
     store = os.stat("/var/lib/vehicled-history/history.db").st_ino
     code, out, errors = install(FILES)
     check("an upgrade to several packages", code == 0, errors)
+    check("the control socket is open to all users", sh("stat -c %a /run/vehicled/io.vehicled")[1] == "666", sh("stat -c %a /run/vehicled/io.vehicled")[1])
     check("they share no file", sh("dpkg -S /usr/bin/vehicled-history /etc/vehicled/mqtt.toml")[1].split("\n") == ["vehicled-history: /usr/bin/vehicled-history", "vehicled-mqtt: /etc/vehicled/mqtt.toml"], sh("dpkg -S /usr/bin/vehicled-history /etc/vehicled/mqtt.toml")[1])
     for name, pid in before.items():
         check(f"{name} runs the new program", wait(lambda: unit(name)[0] == "active" and main_pid(name) not in (pid, "0")) and os.readlink(f"/proc/{main_pid(name)}/exe") == f"/usr/bin/{name}", f"{unit(name)} {pid}")
@@ -145,6 +148,10 @@ def split():
     check("changed configuration files stay", "An owner's comment" in open("/etc/vehicled/history.toml").read() and "mqtt://127.0.0.1:1" in open("/etc/vehicled/mqtt.toml").read(), os.listdir("/etc/vehicled"))
     check("none is left beside them", not [name for name in os.listdir("/etc/vehicled") if ".dpkg" in name], os.listdir("/etc/vehicled"))
     check("the history stays", os.stat("/var/lib/vehicled-history/history.db").st_ino == store)
+    code, _, errors = sh("dpkg -r vehicled-mqtt", 120)
+    check("removing one stops it", code == 0 and sh("pgrep vehicled-mqtt")[0] == 1, errors)
+    code, _, errors = install([file for file in FILES if "/vehicled-mqtt_" in file])
+    check("installed again, it is still enabled and runs", code == 0 and wait(lambda: unit("vehicled-mqtt") == ("active", "enabled")), errors or unit("vehicled-mqtt"))
     code, _, errors = sh("dpkg -P vehicled-mqtt", 120)
     check("purging one stops it", sh("pgrep vehicled-mqtt")[0] == 1, sh("pgrep -a vehicled-mqtt")[1])
     check("purging one leaves the others", code == 0 and not os.path.exists("/etc/vehicled/mqtt.toml") and os.path.exists("/etc/vehicled/history.toml") and unit("vehicled.service")[0] == "active", errors)
