@@ -317,6 +317,7 @@ def furnish(house, air, soak):
         wants=lambda device, look: look.value("pending-votes") == 0)
     add("phone", 'kind = "health"', states=("ready", "live"), faults=("reconfigure",),
         variants=("heart-rate-max-age = 20", "heart-rate-max-age = 25"),
-        wants=lambda device, look: device.memory.get("steps") in (None, look.value("steps")))
+        # The steps of a day end with it.
+        wants=lambda device, look: device.memory.get("steps") in (None, look.value("steps")) or device.memory["day"] != time.localtime().tm_yday)
     add_buses(house, add, linked, EV, COUNTERS)
     return devices
