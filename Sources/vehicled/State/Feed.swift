@@ -19,17 +19,17 @@ import Protocols
     self.devices = devices
   }
 
-  /// Resolves the references against the current schemas. A device that has no longer a property of the references remains covered, so
+  /// Resolves the references against the current schemas. A device that no longer has a property of the references remains covered, so
   /// that its watchers get its new schema. Unknown devices are skipped.
   func resolveReferences(in hub: DeviceHub) {
     guard let references else { return }
     selected = [:]
     for reference in references {
-      guard let state = hub.states.first(where: { reference.hasPrefix("\($0.device.name).") }) else { continue }
-      let index = state.index(of: String(reference.dropFirst(state.device.name.count + 1)))
-      var positions = selected[ObjectIdentifier(state)] ?? Array(repeating: false, count: state.schema.properties.count)
-      if let index { positions[index] = true }
-      selected[ObjectIdentifier(state)] = positions
+      let names = reference.split(separator: ".", maxSplits: 1)
+      guard let state = try? hub.state(of: String(names[0])) else { continue }
+      let id = ObjectIdentifier(state)
+      if selected[id] == nil { selected[id] = Array(repeating: false, count: state.schema.properties.count) }
+      if let index = state.index(of: String(names[1])) { selected[id]?[index] = true }
     }
   }
 
