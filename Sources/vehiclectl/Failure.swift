@@ -49,7 +49,7 @@ enum Failure: Error, Equatable {
       "vehicled closed the connection without a reply: its configuration may be invalid, or it may have reached the limit of 256 clients, "
         + "or the limit of this user; see: journalctl -u vehicled"
     case .noAccess(let socket, let service):
-      "cannot open \(socket): permission denied; \(SocketAccess(to: socket, ofServiceFor: service.group).remedy)"
+      "cannot open \(socket): permission denied; \(SocketAccess(to: socket, serviceGroup: service.group).remedy)"
     case .noAccessToInput(let path):
       "cannot open \(path): permission denied; add yourself to group input (sudo usermod -aG input USER), then log in again"
     case .noAccessToNetworks:

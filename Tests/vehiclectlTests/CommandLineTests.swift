@@ -306,7 +306,7 @@ import Varlink
   /// A user who joins another group would get the same error again.
   @Test func `the error for a socket without access names the group of the socket`() throws {
     #expect(Failure.noAccess(socket: "/s").message.hasPrefix("cannot open /s: permission denied; "))
-    #expect(SocketAccess(to: "/s", ofServiceFor: "vehicled").group == "vehicled")
+    #expect(SocketAccess(to: "/s", serviceGroup: "vehicled").group == "vehicled")
     let file = NSTemporaryDirectory() + "vehiclectl-socket-\(UUID().uuidString)"
     try "".write(toFile: file, atomically: false, encoding: .utf8)
     defer { try? FileManager.default.removeItem(atPath: file) }
@@ -314,9 +314,9 @@ import Varlink
     let group = String(cString: try #require(getgrgid(geteuid() == 0 ? 1 : getegid())).pointee.gr_name)
     for (mode, expected) in [(0o660, group), (0o666, "vehicled")] {
       try #require(chmod(file, mode_t(mode)) == 0)
-      #expect(SocketAccess(to: file, ofServiceFor: "vehicled").group == expected)
+      #expect(SocketAccess(to: file, serviceGroup: "vehicled").group == expected)
     }
     try #require(geteuid() != 0 || chown(file, 0, 0) == 0 && chmod(file, 0o660) == 0)
-    #expect(geteuid() != 0 || SocketAccess(to: file, ofServiceFor: "vehicled").group == nil)
+    #expect(geteuid() != 0 || SocketAccess(to: file, serviceGroup: "vehicled").group == nil)
   }
 }
