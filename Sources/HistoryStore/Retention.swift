@@ -3,10 +3,11 @@
 import SQLite
 
 extension HistoryStore {
-  /// Drops the merged blocks that ended before a wall-clock time (µs). Returns the number of dropped blocks.
+  /// Drops the merged blocks that ended before a wall-clock time (µs), also if the clock of their boot was not synchronised. Returns the
+  /// number of dropped blocks.
   @discardableResult
   public func drop(before time: Int64) throws(StoreError) -> Int {
-    let blocks = try oldest(where: "b.\"end\" + o.offset < ?", [.int(time)])
+    let blocks = try oldest(endingBefore: time)
     try drop(blocks)
     return blocks.count
   }
@@ -38,12 +39,22 @@ extension HistoryStore {
     var end: Int64
   }
 
-  private func oldest(where condition: String = "1", _ arguments: [SQLValue] = [], limit: Int = .max) throws(StoreError) -> [OldBlock] {
+  /// The merged blocks, the oldest first. The time of a boot whose clock was not synchronised can be far too early, so its blocks are as
+  /// old as the first values of the next boot with a certain time, or without one are newer than all others.
+  private func oldest(endingBefore time: Int64? = nil, limit: Int = .max) throws(StoreError) -> [OldBlock] {
     try database.rows(
       """
-      SELECT b.id, b.device, b.start + o.offset, b."end" + o.offset FROM block b JOIN boot o ON o.id = b.boot WHERE \(condition)
-      ORDER BY b.start + o.offset LIMIT \(limit)
-      """, arguments
+      WITH ends AS (
+        SELECT b.id, b.device, o.id AS boot, b.start + o.offset AS start, b."end" + o.offset AS "end",
+          CASE WHEN o.certain THEN b."end" + o.offset ELSE o.next END AS latest
+        FROM block b JOIN (
+          SELECT id, offset, synchronised OR uuid LIKE 'import:%' AS certain, min(CASE WHEN synchronised THEN first + offset END)
+            OVER (ORDER BY id ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS next
+          FROM boot
+        ) o ON o.id = b.boot
+      )
+      SELECT id, device, start, "end" FROM ends WHERE ?1 IS NULL OR latest < ?1 ORDER BY latest NULLS LAST, boot, start LIMIT ?2
+      """, [time.map { .int($0) } ?? .null, .int(limit)]
     ) { (row) throws(StoreError) in OldBlock(id: row.number(0), device: row.number(1), start: row.int(2), end: row.int(3)) }
   }
 

@@ -86,7 +86,7 @@ final class HistoryService {
       recorder.flush()
       maintenance.tripEnded()
     }
-    maintenance.wall = { [unowned self] in clock.offset.isFinal ? SystemClock.wall : nil }
+    maintenance.wall = { [unowned self] in clock.offset.isFinal ? SystemClock.boot / 1000 + clock.offset.stored : nil }
     maintenance.recut = { [unowned self] device, range, finish in
       periodManager.recut(device, in: range, progress: Progress()) { _ in finish() }
     }

@@ -26,7 +26,8 @@ final class Maintenance: EventSource {
   private var importCount = 0
   /// The number of blocks that were dropped to limit the size.
   private(set) var dropped = 0
-  /// The wall-clock time in µs; nil until it is certain, because a wrong clock must not cause values to be dropped.
+  /// The wall-clock time in µs, with the stored offset of this boot; nil until it is certain, because a wrong clock must not cause values to
+  /// be dropped.
   var wall: () -> Int64? = { nil }
   /// Recomputes the periods of a device in a range.
   var recut: (_ device: String, _ range: ClosedRange<Int64>, _ finish: @escaping () -> Void) -> Void = { _, _, _ in }

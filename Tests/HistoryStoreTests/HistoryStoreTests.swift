@@ -224,6 +224,7 @@ import Testing
   @Test func `retention by age and size freezes periods and keeps rollups`() throws {
     let store = try open()
     let boot = try store.boot("a", offset: 0)
+    try store.setOffset(0, synchronised: true, ofBoot: boot)
     var recorder = TestRecorder(store, boot: boot)
     for index in 0..<7200 {
       try recorder.record(Double(index % 1000))
@@ -247,6 +248,39 @@ import Testing
     #expect(
       try store.reader.plot("speed", in: 0...(7200 * second - 1), points: 10)?.points.map { $0?.maximum }
         == after.points.map { $0?.maximum })
+  }
+
+  /// A computer that boots without a network and a battery-backed clock continues with an old time.
+  @Test func `retention does not rely on the time of a boot whose clock was not synchronised`() throws {
+    let store = try open()
+    let day = 86_400 * second
+    func record(_ uuid: String, offset: Int64, synchronised: Bool) throws {
+      let boot = try store.boot(uuid, offset: offset)
+      if synchronised { try store.setOffset(offset, synchronised: true, ofBoot: boot) }
+      var recorder = TestRecorder(store, boot: boot)
+      for index in 0..<10 {
+        try recorder.record(Double(index))
+        try recorder.wait(second)
+      }
+      try store.compact()
+    }
+    func rest() throws -> [Int64] {
+      try store.database.rows("SELECT boot FROM block ORDER BY boot") { (row) throws(StoreError) in row.int(0) }
+    }
+    try record("unknown, before day 100", offset: 0, synchronised: false)
+    try record("day 100", offset: 100 * day, synchronised: true)
+    try record("unknown, before day 300", offset: 100 * day, synchronised: false)
+    try record("day 300", offset: 300 * day, synchronised: true)
+    try record("unknown, after day 300", offset: 100 * day, synchronised: false)
+    #expect(try store.drop(before: 50 * day) == 0)
+    #expect(try store.drop(before: 290 * day) == 2)
+    #expect(try rest() == [3, 4, 5])
+    #expect(try store.dropOldest(1) == 1)
+    #expect(try rest() == [4, 5])
+    #expect(try store.dropOldest(1) == 1)
+    #expect(try rest() == [5])
+    #expect(try store.drop(before: 1000 * day) == 0)
+    #expect(try store.dropOldest(1) == 1)
   }
 
   /// SQLite reports a database that may not grow like a full disk.
