@@ -6,6 +6,7 @@ import ConfigurationFiles
 import Glibc
 import HistoryStore
 import Protocols
+import SQLite
 import ServiceRuntime
 import Varlink
 
@@ -38,6 +39,16 @@ import Varlink
   @Flag(help: "Check the configuration, print its errors, and exit.")
   var checkConfig = false
 
+  static func main() {
+    do {
+      var command = try parseAsRoot()
+      try command.run()
+    } catch {
+      refuseWaitingClients()
+      exit(withError: error)
+    }
+  }
+
   func validate() throws {
     if socket == "" { throw ValidationError("--socket is empty; specify a path, or omit the option") }
     if daemon == "" { throw ValidationError("--daemon is empty; specify a path, or omit the option") }
@@ -50,7 +61,6 @@ import Varlink
       configuration = try HistoryConfiguration.load(config ?? HistoryConfiguration.defaultPath, isRequired: config != nil)
     } catch {
       printError(error.description)
-      refuseWaitingClients()
       throw ExitCode(2)
     }
     if checkConfig { return reportValid(configuration) }
@@ -66,7 +76,8 @@ import Varlink
       try HistoryService(configuration, paths, loop: EventLoop()).run()
     } catch {
       printError("\(error)")
-      endProcess(1)
+      guard let error = error as? StoreError, error.isPermanent else { endProcess(1) }
+      throw ExitCode(2)
     }
     endProcess()
   }

@@ -4,6 +4,7 @@ import ArgumentParser
 import ConfigurationFiles
 import Glibc
 import Protocols
+import SQLite
 import ServiceRuntime
 
 @main struct MQTTCommand: ParsableCommand {
@@ -63,7 +64,7 @@ import ServiceRuntime
       ).run()
     } catch {
       printError("\(error)")
-      endProcess(1)
+      endProcess((error as? StoreError)?.isPermanent == true ? 2 : 1)
     }
     endProcess()
   }

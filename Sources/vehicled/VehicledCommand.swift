@@ -41,7 +41,13 @@ import ServiceRuntime
     case [CANSocketService.argument]: CANSocketService.main()
     default: break
     }
-    main(nil)
+    do {
+      var command = try parseAsRoot()
+      try command.run()
+    } catch {
+      refuseWaitingClients()
+      exit(withError: error)
+    }
   }
 
   func validate() throws {
@@ -54,7 +60,6 @@ import ServiceRuntime
     let configuration: Configuration
     do { configuration = try Configuration.load(config, kinds: registry) } catch {
       printError(error.description)
-      refuseWaitingClients()
       throw ExitCode(2)
     }
     if checkConfig { return reportValid(configuration) }

@@ -224,6 +224,27 @@ extension EndToEnd {
     func `with an invalid configuration, clients that wait at a socket from systemd are refused`(name: String) throws {
       let rig = try Rig()
       try rig.write("[device.\n")
+      try expectRefusal(rig, name)
+    }
+
+    @Test(arguments: ["vehicled", "vehicled-history"])
+    func `with invalid options, clients that wait at a socket from systemd are refused`(name: String) throws {
+      let rig = try Rig()
+      try rig.write("")
+      try expectRefusal(rig, name, ["--no-such-option"], status: 64)
+    }
+
+    @Test func `clients that wait for a damaged history are refused`() throws {
+      let rig = try Rig()
+      try rig.write("")
+      let state = "\(rig.directory)/state"
+      try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)
+      try Data(repeating: 0x2E, count: 8192).write(to: URL(filePath: "\(state)/history.db"))
+      try expectRefusal(rig, "vehicled-history", ["--state", state])
+    }
+
+    /// Starts a program as systemd does for three clients, and expects that it ends with this status, and the connections.
+    private func expectRefusal(_ rig: Rig, _ name: String, _ arguments: [String] = [], status: Int = 2) throws {
       let script = """
         import os, socket, sys
         listener = socket.socket(socket.AF_UNIX)
@@ -240,8 +261,8 @@ extension EndToEnd {
         print(status, [client.recv(1) for client in clients])
         """
       let outcome = rig.run(
-        "/usr/bin/env", ["python3", "-c", script, rig.socket, "\(Rig.programs)/\(name)", "--config", rig.configuration])
-      #expect(outcome.output == "2 [b'', b'', b'']\n", "\(outcome.errors)")
+        "/usr/bin/env", ["python3", "-c", script, rig.socket, "\(Rig.programs)/\(name)", "--config", rig.configuration] + arguments)
+      #expect(outcome.output == "\(status) [b'', b'', b'']\n", "\(outcome.errors)")
     }
 
     @Test func `clients that do not speak Varlink are disconnected without affecting others`() throws {
