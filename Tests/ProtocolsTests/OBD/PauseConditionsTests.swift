@@ -105,6 +105,22 @@ import Testing
     #expect(rig.status == "polling" && rig.fault == nil && rig.number("rpm") != nil)
   }
 
+  @Test func `a link that is lost often does not cause a parked car to be polled without end`() throws {
+    var rig = try VehicleRig(
+      PetrolCar(.can11, Self.turned((.on, 0))), pauseConditions: PauseConditions(minVoltage: 0, idleAfter: 120 * .second))
+    rig.run(for: 100 * .second)
+    rig.reconnect()
+    rig.run(for: 40 * .second)
+    #expect(rig.status == "polling")
+    rig.run(for: 40 * .second)
+    #expect(rig.status == "parked")
+    rig.reconnect()
+    rig.run(for: 40 * .second)
+    #expect(rig.status == "polling")
+    rig.run(for: 40 * .second)
+    #expect(rig.status == "parked")
+  }
+
   @Test func `the adapter sleeps with the car and is woken for every probe and query`() throws {
     var rig = try VehicleRig(
       PetrolCar(.can11, Self.turned((.off, 60), (.run, 2000))), pauseConditions: PauseConditions(usesLowPower: true))

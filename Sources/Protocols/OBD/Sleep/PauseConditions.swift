@@ -20,6 +20,8 @@ struct PauseConditions: Sendable, Equatable {
   private var isLow = false
   /// When the vehicle was last in use.
   private var lastUse: Instant?
+  /// Whether the link has come up since the vehicle was last checked for use.
+  private var isNewLink = false
 
   /// The interval between measurements while polling.
   private static let measurementInterval: Nanoseconds = 10 * .second
@@ -31,6 +33,8 @@ struct PauseConditions: Sendable, Equatable {
   private static let minCharging = 13.0
   /// Above this voltage, in V, the vehicle has a 24 V system.
   private static let max12V = 18.0
+  /// A vehicle that was not in use before the link was lost is polled for at least this long, for signs of use.
+  private static let newLinkDuration: Nanoseconds = 60 * .second
   /// Below this voltage, in V, the adapter measures its own supply.
   private static let minInVehicle = 6.0
 
@@ -41,8 +45,9 @@ struct PauseConditions: Sendable, Equatable {
     (self.minVoltage, self.probeInterval, self.idleAfter, self.usesLowPower) = (minVoltage, probeInterval, idleAfter, usesLowPower)
   }
 
-  /// Resets the measurement for a new link. A battery that was low is considered low until it is measured again.
-  mutating func reset() { (volts, lastMeasurement, lastUse) = (nil, nil, nil) }
+  /// Resets the measurement for a new link. A battery that was low is considered low until it is measured again. The time without use goes
+  /// on, because a link that is lost often must not cause a parked vehicle to be polled without end.
+  mutating func reset() { (volts, lastMeasurement, isNewLink) = (nil, nil, true) }
 
   /// The time at which the next measurement is due while polling, or `.min` if it is due at once.
   var measurementDue: Instant { lastMeasurement.map { $0 &+ Self.measurementInterval } ?? .min }
@@ -75,8 +80,10 @@ struct PauseConditions: Sendable, Equatable {
   /// Returns whether the vehicle has not been in use for `idleAfter`. The time starts with the first call.
   mutating func checkIdle(at now: Instant) -> Bool {
     guard idleAfter > 0 else { return false }
-    if lastUse == nil { lastUse = now }
-    return now &- (lastUse ?? now) >= idleAfter
+    var since = lastUse ?? now
+    if isNewLink { since = max(since, now &- idleAfter &+ min(idleAfter, Self.newLinkDuration)) }
+    (lastUse, isNewLink) = (since, false)
+    return now &- since >= idleAfter
   }
 
   // Messages about a pause, for the fault of the device.
