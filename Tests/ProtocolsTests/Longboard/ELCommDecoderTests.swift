@@ -30,8 +30,9 @@ import Testing
       for (next, second) in Self.vectors {
         var (messages, decoder) = Self.read(text + next)
         if abs(second.speed - message.speed) > 5, messages == [message] {
-          // Its speed may have digits of a part that was cut off, unless the next one is similar.
+          // Its speed may have digits of a part that was cut off, unless the next one, after a pause, is similar.
           #expect(decoder.badRuns == 1)
+          decoder.close()
           #expect(Self.read(next, with: &decoder) == [second], "\(text)\(next)\(next)")
         } else {
           #expect(messages == [message, second] && decoder.badRuns == 0 && decoder.extra.isEmpty, "\(text)\(next)")
@@ -53,6 +54,7 @@ import Testing
         #expect(messages.isEmpty || isWhole, "\(remnant)")
         // Digits before a speed, without a separator, make it invalid; the next message is decoded.
         let next = Self.read(text, with: &decoder)
+        decoder.close()
         #expect(next == [message] || next.isEmpty && Self.read(text, with: &decoder) == [message], "\(text) after \(remnant)")
       }
     }
@@ -88,6 +90,23 @@ import Testing
 
   /// The part may be followed by the next message without a pause: lost bytes, in packets that the Bluetooth module combines. If the last
   /// digits are missing, nothing shows that the distance ends with digits of the next speed.
+  @Test(arguments: [1, 9, 10, 16, 24, -3]) func `a message that was cut off and is repeated without a pause does not change the speed`(
+    _ speed: Int
+  ) {
+    let text = "\(speed)$88$1$0.35"
+    for cut in 1..<text.count {
+      var decoder = ELCommDecoder()
+      _ = Self.read(text, with: &decoder)
+      decoder.close()
+      let messages = Self.read(String(repeating: String(text.prefix(cut)), count: 20), with: &decoder)
+      #expect(messages.allSatisfy { abs($0.speed - speed) <= 5 && $0.battery == 88 }, "\(text.prefix(cut)): \(messages)")
+      decoder.close()
+      #expect(Self.read(text, with: &decoder).allSatisfy { abs($0.speed - speed) <= 5 }, "\(text.prefix(cut))")
+      decoder.flush()
+      #expect(Self.read(text, with: &decoder).last?.speed == speed, "\(text.prefix(cut))")
+    }
+  }
+
   @Test(arguments: [1, 9, 10, 16, 24, -3]) func `a message that was cut off does not change the speed of the next one`(_ speed: Int) {
     let text = "\(speed)$88$1$0.35"
     let message = ELCommMessage(speed: speed, battery: 88, connected: true, distance: 35)

@@ -40,7 +40,7 @@ struct ELCommDecoder: Sendable {
   private var isInBadRun = false
   /// The speed of the last message on this link.
   private var lastSpeed: Int?
-  /// The last two digits of a message that the next one directly follows.
+  /// The last two digits of a message, also of a dropped one, that the next one directly follows.
   private var digitsBefore: [UInt8] = []
   /// The speed of a message that was dropped because it is unlikely.
   private var doubtedSpeed: Int?
@@ -63,15 +63,22 @@ struct ELCommDecoder: Sendable {
     }
     buffer.append(byte)
     if endsInHundredths, let message = match() { return message }
-    if buffer.count >= Self.limit || endsInHundredths && !isOpen { drop() }
+    if endsInHundredths, !isOpen {
+      let digits = Array(buffer.suffix(2))
+      drop()
+      digitsBefore = digits
+    } else if buffer.count >= Self.limit {
+      drop()
+    }
     return nil
   }
 
   /// Completes the additional fields of the last message, after a pause or before a new poll.
   mutating func close() {
+    // Buffered bytes follow these digits.
+    if isOpen || buffer.isEmpty { digitsBefore = [] }
     guard isOpen else { return }
     isOpen = false
-    digitsBefore = []
     extra = Self.fields(buffer[...])
     buffer.removeAll(keepingCapacity: true)
   }
@@ -146,10 +153,11 @@ struct ELCommDecoder: Sendable {
   }
 
   /// Whether the first digits of a speed may be those of a message that was cut off before it, or the other way around: the speed changes
-  /// much, but less without them, or with digits before it. A next message with a similar speed confirms it.
+  /// much, but less without them, or with digits before it. A next message with a similar speed confirms it, unless that directly follows
+  /// this one: then the same part may have been cut off both.
   private mutating func isDoubtful(_ speed: Int, in field: ArraySlice<UInt8>) -> Bool {
     guard let lastSpeed, abs(speed - lastSpeed) > Self.likelyChange else { return false }
-    if let doubtedSpeed, abs(speed - doubtedSpeed) <= Self.likelyChange { return false }
+    if digitsBefore.isEmpty, let doubtedSpeed, abs(speed - doubtedSpeed) <= Self.likelyChange { return false }
     let digits = digitsBefore + field
     let others = digits.indices.filter { $0 != digitsBefore.count }.compactMap { Self.number(digits[$0...]) }
     guard others.contains(where: { abs($0 - lastSpeed) < abs(speed - lastSpeed) }) else { return false }
