@@ -125,6 +125,22 @@ import Varlink
     #expect(client.changes.count == 2 && client.changes.last?.reason == "stale" && client.replies.last?.changes == nil)
   }
 
+  @Test func `the heartbeat runs while values are watched, or observed by another device`() throws {
+    let rig = Rig()
+    #expect(!rig.hub.heartbeat.isSet)
+    let watcher = Watcher(sink: Client(), interval: 0)
+    try rig.hub.subscribe(watcher, to: ["rpm"])
+    #expect(rig.hub.heartbeat.isSet)
+    rig.hub.unsubscribe(watcher)
+    #expect(!rig.hub.heartbeat.isSet)
+    rig.hub.observe("ev.rpm", for: rig.device)
+    #expect(rig.hub.heartbeat.isSet)
+    rig.hub.sendHeartbeats(Clock.monotonic())
+    try rig.hub.subscribe(watcher, to: ["rpm"])
+    rig.hub.unsubscribe(watcher)
+    #expect(rig.hub.heartbeat.isSet)
+  }
+
   @Test func `a shorter lifetime of a new schema holds for the values before it`() async throws {
     let rig = Rig("ev", Schema(properties: [Property("rpm", .int, unit: "rpm", lifetime: .fresh(60 * .second), help: "")]))
     let client = Client()

@@ -9,7 +9,7 @@ import Varlink
   private(set) var states: [DeviceState] = []
   private var feeds: [Feed] = []
   private var observers: [String: [Device]] = [:]
-  private lazy var heartbeat = Timer { [weak self] now in self?.sendHeartbeats(now) }
+  private(set) lazy var heartbeat = Timer { [weak self] now in self?.sendHeartbeats(now) }
   private static let heartbeatPeriod: Nanoseconds = 10 * .second
 
   func add(_ device: Device) {
@@ -96,8 +96,8 @@ import Varlink
       feed.resolveReferences(in: self)
       feeds.append(feed)
     }
-    if !feeds.contains(where: { !$0.watchers.isEmpty }) { heartbeat.set(Clock.monotonic() + Self.heartbeatPeriod) }
     feed.watchers.append(watcher)
+    updateHeartbeat()
     watcher.feed = feed
     let covered = states.filter { feed.covers($0) }
     watcher.notify(snapshot: covered.map { $0.wireDevice(only: feed.selection(of: $0)) }, of: covered)
@@ -106,7 +106,7 @@ import Varlink
   func unsubscribe(_ watcher: Watcher) {
     for feed in feeds { feed.watchers.removeAll { $0 === watcher } }
     feeds.removeAll { $0.watchers.isEmpty }
-    if feeds.isEmpty { heartbeat.set(nil) }
+    updateHeartbeat()
   }
 
   /// Publishes what the device changed in this turn of the event loop.
@@ -149,6 +149,7 @@ import Varlink
   func observe(_ reference: String, for device: Device) {
     guard observers[reference]?.contains(where: { $0 === device }) != true else { return }
     observers[reference, default: []].append(device)
+    updateHeartbeat()
     notify(device, of: reference)
   }
 
@@ -175,6 +176,15 @@ import Varlink
       guard let devices = observers[reference] else { continue }
       let content = state.slots[index].content
       for device in devices { Loop.post { device.handle(.observed(reference: reference, content)) } }
+    }
+  }
+
+  /// Runs the heartbeat while values are watched or observed: it also withdraws those that became stale while the computer was suspended.
+  private func updateHeartbeat() {
+    if feeds.isEmpty, observers.isEmpty {
+      heartbeat.set(nil)
+    } else if !heartbeat.isSet {
+      heartbeat.set(Clock.monotonic() + Self.heartbeatPeriod)
     }
   }
 
