@@ -232,6 +232,14 @@ import Testing
     #expect(reason == "lo is not a CAN interface")
   }
 
+  @Test func `the service is not asked for a socket while there is no interface`() async throws {
+    let owner = Owner()
+    let link = CANLink(interface: "absent0", service: CANSocketService(path: "/nowhere"), owner: owner)
+    #expect(await until { owner.end != nil })
+    #expect(owner.end == "there is no interface absent0: check that the adapter is plugged in; ip -br link lists the interfaces")
+    link.close()
+  }
+
   @Test func `failures of the service are reported with a remedy`() async throws {
     let reason = try await failure { connection in
       var code: Int32 = EAFNOSUPPORT

@@ -65,6 +65,8 @@ import ServiceRuntime
   }
 
   private func requestSocket(from service: CANSocketService) {
+    // systemd would log the start of the service for each attempt while the adapter is unplugged.
+    guard if_nametoindex(interface) != 0 else { return adopt(-ENODEV) }
     service.request { [self] result in
       switch result {
       case .success(let descriptor) where owner == nil: _ = Glibc.close(descriptor)
