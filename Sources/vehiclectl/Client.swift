@@ -261,11 +261,11 @@ final class Client {
     }
   }
 
-  /// The failure for a connection that the service has closed. The daemon closes a connection without a reply if it has too
-  /// many clients.
+  /// The failure for a connection that the service has closed. The daemon closes a connection without a reply if its configuration is
+  /// invalid, or if it has too many clients.
   private var closedFailure: Failure {
     switch service {
-    case .daemon: hasReplied ? .daemonGone("vehicled closed the connection") : .tooManyClients
+    case .daemon: hasReplied ? .daemonGone("vehicled closed the connection") : .closedWithoutReply
     case .history: .daemonGone("vehicled-history closed the connection\(hasReplied ? "" : " without a reply")", service)
     }
   }

@@ -15,8 +15,8 @@ enum Failure: Error, Equatable {
   case notRunning(socket: String, Service = .daemon)
   /// The connection broke, or the service stopped replying.
   case daemonGone(String, Service = .daemon)
-  /// The daemon closed the connection before its first reply.
-  case tooManyClients
+  /// The daemon closed the connection before its first reply, because of its configuration or a limit.
+  case closedWithoutReply
   case noAccess(socket: String, Service = .daemon)
   case noAccessToInput(path: String)
   /// NetworkManager does not let this user change networks.
@@ -45,11 +45,11 @@ enum Failure: Error, Equatable {
     case .unknown(let name, let parameters): "unknown error from the daemon: \(name) \(parameters.text); use a newer vehiclectl"
     case .notRunning(let socket, let service): service.notRunning(socket: socket)
     case .daemonGone(let how, let service): "\(how); see: journalctl -u \(service.name)"
-    case .tooManyClients:
+    case .closedWithoutReply:
       "vehicled closed the connection without a reply: its configuration may be invalid, or it may have reached the limit of 256 clients, "
         + "or the limit of this user; see: journalctl -u vehicled"
     case .noAccess(let socket, let service):
-      "cannot open \(socket): permission denied; \(SocketAccess(to: socket, serviceGroup: service.group).remedy)"
+      "cannot open \(socket): permission denied; \(SocketAccess(to: socket, of: service).remedy)"
     case .noAccessToInput(let path):
       "cannot open \(path): permission denied; add yourself to group input (sudo usermod -aG input USER), then log in again"
     case .noAccessToNetworks:
@@ -68,7 +68,7 @@ enum Failure: Error, Equatable {
     switch self {
     case .rejected(let error), .unknownReference(let error, _): error.exitCode
     case .history(let error): error.exitCode
-    case .unknown, .other, .notVehicled, .tooManyClients: 1
+    case .unknown, .other, .notVehicled, .closedWithoutReply: 1
     case .usage: 2
     case .notRunning, .daemonGone: 3
     case .noSuchAction, .noSuchDevice, .noSuchProperty: 4
@@ -98,7 +98,7 @@ enum Failure: Error, Equatable {
     switch self {
     case .notRunning: "NotRunning"
     case .daemonGone: "DaemonGone"
-    case .tooManyClients: "TooManyClients"
+    case .closedWithoutReply: "ConnectionClosed"
     case .noAccess, .noAccessToInput, .noAccessToNetworks: "NoAccess"
     case .timeout: "NoAnswer"
     case .notVehicled: "NotVehicled"

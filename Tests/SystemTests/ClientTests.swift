@@ -68,7 +68,7 @@ extension EndToEnd {
       let outcome = rig.vehiclectl("--json", "status")
       #expect(outcome.status == 1)
       #expect(outcome.errors.contains("limit of 256 clients"))
-      #expect(try outcome.json()["error"] as? String == "TooManyClients")
+      #expect(try outcome.json()["error"] as? String == "ConnectionClosed")
       clients = []
       #expect(wait { rig.vehiclectl("status").status == 0 })
       #expect(daemon.isRunning)

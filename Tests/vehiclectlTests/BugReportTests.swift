@@ -89,7 +89,7 @@ import Varlink
     var connections = 0
     func connect() throws(Failure) -> Client {
       connections += 1
-      if connections == 3 { throw .tooManyClients }
+      if connections == 3 { throw .closedWithoutReply }
       return try Client(path: server.path, timeout: 15)
     }
     try report.addDaemonSections(Client(path: server.path, timeout: 15), seconds: 1, progress: { _ in }, connect: connect)

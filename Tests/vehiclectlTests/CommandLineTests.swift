@@ -290,7 +290,7 @@ import Varlink
   @Test func `every failure has one line, an exit code and a name`() {
     let failures: [(Failure, Int32, String)] = [
       (.rejected(.permissionDenied()), 7, "org.varlink.service.PermissionDenied"), (.unknown(name: "a.B", parameters: [:]), 1, "a.B"),
-      (.notRunning(socket: "/s"), 3, "NotRunning"), (.daemonGone("x"), 3, "DaemonGone"), (.tooManyClients, 1, "TooManyClients"),
+      (.notRunning(socket: "/s"), 3, "NotRunning"), (.daemonGone("x"), 3, "DaemonGone"), (.closedWithoutReply, 1, "ConnectionClosed"),
       (.noAccess(socket: "/s"), 7, "NoAccess"), (.noAccessToInput(path: "/d"), 7, "NoAccess"),
       (.timeout(seconds: 2.5), 6, "NoAnswer"), (.notVehicled("x"), 1, "NotVehicled"), (.usage("x"), 2, "Usage"),
       (.noSuchAction("x"), 4, "NoSuchAction"), (.noSuchDevice("x"), 4, "NoSuchDevice"),
@@ -306,17 +306,17 @@ import Varlink
   /// A user who joins another group would get the same error again.
   @Test func `the error for a socket without access names the group of the socket`() throws {
     #expect(Failure.noAccess(socket: "/s").message.hasPrefix("cannot open /s: permission denied; "))
-    #expect(SocketAccess(to: "/s", serviceGroup: "vehicled").group == "vehicled")
+    #expect(SocketAccess(to: "/s", of: .daemon).group == "vehicled")
     let file = NSTemporaryDirectory() + "vehiclectl-socket-\(UUID().uuidString)"
     try "".write(toFile: file, atomically: false, encoding: .utf8)
     defer { try? FileManager.default.removeItem(atPath: file) }
     if geteuid() == 0 { try #require(chown(file, 0, 1) == 0) }  // root's own group is never named
     let group = String(cString: try #require(getgrgid(geteuid() == 0 ? 1 : getegid())).pointee.gr_name)
-    for (mode, expected) in [(0o660, group), (0o666, "vehicled")] {
+    for (mode, expected) in [(0o660, group), (0o666, "vehicled"), (0o600, nil)] {
       try #require(chmod(file, mode_t(mode)) == 0)
-      #expect(SocketAccess(to: file, serviceGroup: "vehicled").group == expected)
+      #expect(SocketAccess(to: file, of: .daemon).group == expected)
     }
     try #require(geteuid() != 0 || chown(file, 0, 0) == 0 && chmod(file, 0o660) == 0)
-    #expect(geteuid() != 0 || SocketAccess(to: file, serviceGroup: "vehicled").group == nil)
+    #expect(geteuid() != 0 || SocketAccess(to: file, of: .daemon).group == nil)
   }
 }

@@ -46,10 +46,17 @@ import Testing
       finding(["LoadState": "loaded", "ActiveState": "inactive", "UnitFileState": "enabled"]) == "warning: enabled, but not running")
   }
 
-  @Test func `users are not told to join root's group`() {
-    #expect(SocketAccess(group: "vehicled", user: "ada", isMember: false).remedy == "sudo usermod -aG vehicled ada, then log in again")
-    #expect(SocketAccess(group: "vehicled", user: "ada", isMember: true).remedy.contains("log out"))
-    #expect(!SocketAccess(group: nil, user: "ada", isMember: false).remedy.contains("usermod"))
+  @Test func `users are not told to join root's group, or a group that they are in`() {
+    func remedy(_ group: String?, _ membership: SocketAccess.Membership, of service: Service = .daemon) -> String {
+      SocketAccess(service: service, group: group, user: "ada", membership: membership).remedy
+    }
+    #expect(remedy("vehicled", .none) == "sudo usermod -aG vehicled ada, then log in again")
+    #expect(remedy("vehicled", .laterThanSession).contains("log out"))
+    #expect(remedy("vehicled", .ofSession).contains("namei"))
+    #expect(remedy(nil, .none) == "start vehicled as a service, whose socket group vehicled can access, or list users in [control]")
+    #expect(
+      remedy(nil, .none, of: .history)
+        == "start vehicled-history as a service, whose socket group vehicled-observe can access, or list users in [history]")
   }
 
   @Test func `a clock that was never set is a failure`() {

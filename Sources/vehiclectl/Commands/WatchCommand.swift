@@ -175,7 +175,8 @@ struct WatchCommand: Subcommand {
       isLate = remaining == count ?? .max && deadline.map { Clock.monotonic >= $0 } ?? false
       if isLate { return false }
       if case .lost(let failure) = update, !isLost {
-        isLost = true
+        // A daemon that has started again knows the properties of a vehicle only once it has detected it.
+        (isLost, ended) = (true, EndedProperties())
         output.note(failure.reconnecting)
       }
       guard case .reply(let result) = update else { return true }

@@ -92,7 +92,7 @@ enum LocalChecks {
       return Contract.Finding("socket", "failed", "\(path) is not a socket", "use --socket PATH")
     }
     if Glibc.access(path, R_OK | W_OK) == 0 { return Contract.Finding("socket", "ok", "you can connect to \(path)", nil) }
-    let access = SocketAccess(to: path, serviceGroup: Service.daemon.group)
+    let access = SocketAccess(to: path, of: .daemon)
     return Contract.Finding(
       "socket", "failed", "no access to \(path): only members of group \(access.group ?? "root") can connect", access.remedy)
   }

@@ -3,37 +3,57 @@
 import Glibc
 
 struct SocketAccess {
-  /// The group whose members can connect; nil for root's group, which users should not join.
+  /// Whether the user is a member of the group.
+  enum Membership {
+    case none
+    /// According to the user database, which is newer than the session.
+    case laterThanSession
+    case ofSession
+  }
+
+  /// The service that listens on the socket.
+  let service: Service
+  /// The group whose members can connect; nil if no group can, or only root's group, which users should not join.
   let group: String?
   let user: String
-  /// Whether the user is a member according to the user database, which may be newer than the session.
-  let isMember: Bool
+  let membership: Membership
 
   var remedy: String {
-    guard let group else { return "start the daemon as a service, whose socket group vehicled can access, or list users in [control]" }
-    return isMember
-      ? "log out and in again: your session started before you joined the group" : "sudo usermod -aG \(group) \(user), then log in again"
+    guard let group else {
+      let section = service == .daemon ? "[control]" : "[history]"
+      return "start \(service.name) as a service, whose socket group \(service.group) can access, or list users in \(section)"
+    }
+    return switch membership {
+    case .none: "sudo usermod -aG \(group) \(user), then log in again"
+    case .laterThanSession: "log out and in again: your session started before you joined the group"
+    case .ofSession: "group \(group), of which you are a member, can connect: check the modes of its directories with namei -l"
+    }
   }
 }
 
 extension SocketAccess {
-  /// Access to a socket that is open to its group. `serviceGroup`: the group that can use the service, for a socket that is missing or open
-  /// to all.
-  init(to socket: String, serviceGroup: String) {
-    var (state, group) = (stat(), Optional(serviceGroup))
+  /// Access to the socket of a service. A socket that is missing or open to all is considered open to the group of the service.
+  init(to socket: String, of service: Service) {
+    var (state, group) = (stat(), Optional(service.group))
     if stat(socket, &state) == 0, state.st_mode & S_IWOTH == 0 {
-      group = state.st_gid == 0 ? nil : getgrgid(state.st_gid).map { String(cString: $0.pointee.gr_name) } ?? "\(state.st_gid)"
+      let name = getgrgid(state.st_gid).map { String(cString: $0.pointee.gr_name) } ?? "\(state.st_gid)"
+      group = state.st_gid == 0 || state.st_mode & S_IWGRP == 0 ? nil : name
     }
     let user = getpwuid(getuid()).map { String(cString: $0.pointee.pw_name) } ?? "USER"
-    self.init(group: group, user: user, isMember: group.map { Self.isMember(user, of: $0) } ?? false)
+    self.init(service: service, group: group, user: user, membership: group.map { Self.membership(of: user, in: $0) } ?? .none)
   }
 
-  private static func isMember(_ user: String, of group: String) -> Bool {
-    guard let entry = getgrnam(group), var member = entry.pointee.gr_mem else { return false }
+  private static func membership(of user: String, in group: String) -> Membership {
+    guard let entry = getgrnam(group) else { return .none }
+    var groups = [gid_t](repeating: 0, count: Int(max(0, getgroups(0, nil))))
+    if entry.pointee.gr_gid == getegid() || getgroups(CInt(groups.count), &groups) > 0 && groups.contains(entry.pointee.gr_gid) {
+      return .ofSession
+    }
+    guard var member = entry.pointee.gr_mem else { return .none }
     while let name = member.pointee {
-      if String(cString: name) == user { return true }
+      if String(cString: name) == user { return .laterThanSession }
       member += 1
     }
-    return false
+    return .none
   }
 }

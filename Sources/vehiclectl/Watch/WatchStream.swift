@@ -70,7 +70,7 @@ extension Failure {
   /// it has detected its vehicle.
   fileprivate var mayBeTemporary: Bool {
     switch self {
-    case .daemonGone, .notRunning, .tooManyClients, .timeout, .noAccess, .rejected(.noSuchProperty): true
+    case .daemonGone, .notRunning, .closedWithoutReply, .timeout, .noAccess, .rejected(.noSuchProperty): true
     // The daemon ends a recording that is read too slowly, and those of a device that is reconfigured.
     case .rejected(.deviceError(_, ErrorCode.tooSlow.rawValue, _)), .rejected(.deviceError(_, ErrorCode.removed.rawValue, _)): true
     default: false
