@@ -100,14 +100,19 @@ def run():
     check("the configuration stayed, and the new one is beside it", "phone" in open("/etc/vehicled/vehicled.toml").read() and os.path.exists("/etc/vehicled/vehicled.toml.dpkg-dist"))
     check("stored state stayed", sh("vehiclectl get phone.steps")[1] == "4321")
 
-    must("more units run", sh("systemctl start vehicled-metrics.timer vehicled-alert@low-battery.path")[0] == 0)
+    sh("mkdir -p /var/lib/prometheus/node-exporter")
+    must("more units run", sh("systemctl enable --now vehicled-metrics.timer vehicled-alert@low-battery.path")[0] == 0)
+    written = wait(lambda: os.path.exists("/var/lib/prometheus/node-exporter/vehicled.prom"))
+    check("metrics are written, and no line to the journal", written and not sh("journalctl -q -u vehicled-metrics.service")[1], sh("journalctl -q -u vehicled-metrics.service")[1])
     code, _, errors = sh(f"dpkg -r {names()}", 300)
     check("dpkg removes them", code == 0 and not os.path.exists("/usr/bin/vehicled") and not os.path.exists("/usr/lib/vehicled") and not os.path.exists("/run/vehicled/io.vehicled"), errors)
     check("the processes are gone", sh("pgrep vehicled")[0] == 1, sh("pgrep -a vehicled")[1])
     units = sh("systemctl list-units --plain --no-legend --state=active 'vehicled*'")[1]
     check("so are the other units", not units, units)
     check("configuration and state stay", os.path.exists("/etc/vehicled/vehicled.toml") and sh("ls /var/lib/vehicled/devices/phone")[0] == 0)
-    purge()
+    code, _, errors = install(FILES)
+    check("enabled metrics and alerts run again when they are installed again", code == 0 and all(unit(name) == ("active", "enabled") for name in ("vehicled-metrics.timer", "vehicled-alert@low-battery.path")), errors)
+    mount_point()
     split()
     purge()
     must("dpkg installs the single package again", install([single()])[0] == 0 and wait(lambda: unit("vehicled-history.service")[0] == "active"))
@@ -124,6 +129,14 @@ def purge():
     left = [path for path in ("/etc/vehicled/vehicled.toml", "/etc/vehicled/history.toml", "/var/lib/vehicled", "/var/lib/vehicled-history", "/etc/systemd/system/multi-user.target.wants/vehicled.service", "/etc/systemd/system/vehicled.service.wants/vehicled-history.service") if os.path.lexists(path)]
     check("dpkg purges them", code == 0 and not left, f"{left} {errors}")
     sh("rm -rf /etc/vehicled")
+
+
+def mount_point():
+    """Purging with state on a file system of its own."""
+    must("a mounted state directory", sh("systemctl stop vehicled.socket vehicled.service && mount -t tmpfs tmpfs /var/lib/vehicled && mkdir -p /var/lib/vehicled/devices/phone")[0] == 0)
+    code, _, errors = sh(f"dpkg -P {names()}", 300)
+    check("purging empties it, and removes the links of alerts", code == 0 and not os.listdir("/var/lib/vehicled") and not glob.glob("/etc/systemd/system/*/vehicled*"), f"{errors} {glob.glob('/etc/systemd/system/*/vehicled*')}")
+    sh("umount /var/lib/vehicled; rm -r /var/lib/vehicled /etc/vehicled /var/lib/prometheus")
 
 
 def split():
