@@ -274,7 +274,7 @@ extension EndToEndServices {
       let garbage = String(repeating: "not a database ", count: 500)
       try rig.write(garbage, to: file)
       let service = try history.launch()
-      #expect(service.status(within: 10) == 1)
+      #expect(service.status(within: 10) == 2)
       #expect(service.stderr.contains("\(file) is damaged") && service.stderr.contains("move it away"), "\(service.stderr)")
       #expect(try String(contentsOfFile: file, encoding: .utf8) == garbage)
     }
