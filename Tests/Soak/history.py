@@ -13,6 +13,7 @@ ANSWER = 10.0
 
 class History(Service):
     name = "history"
+    SETTLED = 11 * 1024  # 4 MB, and the caches of SQLite: 4 MB of the writer, and 1 MB of each of three readers
 
     def __init__(self, soak):
         super().__init__(soak)

@@ -17,6 +17,7 @@ class Service:
 
     name = ""
     END = 3.0  # seconds that it may take to end
+    SETTLED = 0  # kB that it uses once its caches are full
 
     def __init__(self, soak):
         self.soak, self.house = soak, soak.house
@@ -170,7 +171,7 @@ class Service:
         since = (self.steady_since or 0) + max(20, self.soak.options.seconds / 10)
         if until - since < 30:
             return self.soak.note(f"{self.name} ran for too short a time to judge its memory")
-        self.figures, growth = self.usage.judge(since, until)
+        self.figures, growth = self.usage.judge(since, until, self.SETTLED)
         if growth:
             self.wrong(growth)
         fifth = (until - since) / 5
