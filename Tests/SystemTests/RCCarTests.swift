@@ -21,9 +21,12 @@ extension EndToEnd {
         let link = car.stdout.split(separator: "\n").first.map(String.init) ?? ""
         try rig.write("[device.car]\nkind = \"rc-car\"\nlink = \"\(link)\"\n\(options)\n")
         daemon = try rig.daemon()
-        let rig = rig
-        if ready { try #require(wait { rig.get("car.connected") == "on" }, "\(rig.vehiclectl("status").output)") }
+        let setup = self
+        if ready { try #require(wait { setup.isReady }, "\(rig.vehiclectl("status").output)") }
       }
+
+      /// The car requests tilt after its modes; it is not driven before.
+      var isReady: Bool { rig.get("car.connected") == "on" && rig.get("car.tilt-rate") != nil }
 
       /// The lines that the simulator logged with this prefix, in order.
       func lines(_ what: String) -> [Substring] {
@@ -91,7 +94,7 @@ extension EndToEnd {
         #expect(rig.vehiclectl("connect", "car").status == 0)
         #expect(wait(seconds: 20) { rig.get("car.connected") == "on" })
       } else {
-        #expect(wait { rig.get("car.connected") == "on" && rig.get("car.running") == "off" })
+        #expect(wait { setup.isReady && rig.get("car.running") == "off" })
         let again = try setup.driving()
         #expect(again.feed(#"{"roll": 0.4, "pitch": 0.2}"#) { setup.motors == "52.93 21.68" }, "\(again.stderr)")
         again.closeInput()
@@ -293,8 +296,6 @@ extension EndToEnd {
     @Test(arguments: ["endless", "long-modes", "odd-gyro", "message-delimiters", "split", "coalesce", "comma", "lag:40:700"])
     func `a car with a fault is driven and stopped`(_ fault: String) throws {
       let setup = try CarRig("--fault", fault)
-      // The car requests tilt after its modes; it is not driven before.
-      #expect(wait { setup.rig.get("car.tilt-rate") != nil })
       let driver = try setup.driving()
       #expect(driver.feed(Self.ahead) { setup.motors == "50.96 50.96" }, "\(driver.stderr)")
       driver.closeInput()
