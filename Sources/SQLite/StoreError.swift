@@ -23,9 +23,9 @@ public struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
   }
 
   public let kind: Kind
+  public let description: String
   /// Whether the store stays unusable until the administrator replaces the file or the program.
   public var isPermanent: Bool { kind == .damaged || kind == .foreign || kind == .tooNew }
-  public let description: String
 
   public init(_ kind: Kind, _ description: String) {
     self.kind = kind

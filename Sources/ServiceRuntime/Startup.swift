@@ -15,10 +15,10 @@ public func printError(_ text: String, of program: String) {
   _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
 
-/// Closes the connections that wait at the sockets from systemd. For use before a program ends with an error that a restart does not
-/// correct: systemd would start the program for these connections again, as often as it can.
-public func refuseWaitingClients() {
-  for index in 0..<max(0, sd_listen_fds(0)) { UnixSocket.refuseWaitingClients(SD_LISTEN_FDS_START + index) }
+/// Lets exit(3), with which ArgumentParser ends a program for an error, close the connections that wait at the sockets from systemd. A
+/// restart does not correct such an error, and systemd would start the program for these connections again, as often as it can.
+public func refuseWaitingClientsAtExit() {
+  atexit { for index in 0..<max(0, sd_listen_fds(0)) { UnixSocket.refuseWaitingClients(SD_LISTEN_FDS_START + index) } }
 }
 
 /// Ends the process without the exit handlers of libraries: OpenSSL's free what a thread that is connecting still uses, and such a thread

@@ -40,13 +40,8 @@ import Varlink
   var checkConfig = false
 
   static func main() {
-    do {
-      var command = try parseAsRoot()
-      try command.run()
-    } catch {
-      refuseWaitingClients()
-      exit(withError: error)
-    }
+    refuseWaitingClientsAtExit()
+    main(nil)
   }
 
   func validate() throws {

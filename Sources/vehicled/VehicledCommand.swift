@@ -41,13 +41,8 @@ import ServiceRuntime
     case [CANSocketService.argument]: CANSocketService.main()
     default: break
     }
-    do {
-      var command = try parseAsRoot()
-      try command.run()
-    } catch {
-      refuseWaitingClients()
-      exit(withError: error)
-    }
+    refuseWaitingClientsAtExit()
+    main(nil)
   }
 
   func validate() throws {
