@@ -127,18 +127,18 @@ import Varlink
 
   @Test func `the heartbeat runs while values are watched, or observed by another device`() throws {
     let rig = Rig()
-    #expect(!rig.hub.heartbeat.isSet)
+    #expect(!rig.hub.isHeartbeatRunning)
     let watcher = Watcher(sink: Client(), interval: 0)
     try rig.hub.subscribe(watcher, to: ["rpm"])
-    #expect(rig.hub.heartbeat.isSet)
+    #expect(rig.hub.isHeartbeatRunning)
     rig.hub.unsubscribe(watcher)
-    #expect(!rig.hub.heartbeat.isSet)
+    #expect(!rig.hub.isHeartbeatRunning)
     rig.hub.observe("ev.rpm", for: rig.device)
-    #expect(rig.hub.heartbeat.isSet)
+    #expect(rig.hub.isHeartbeatRunning)
     rig.hub.sendHeartbeats(Clock.monotonic())
     try rig.hub.subscribe(watcher, to: ["rpm"])
     rig.hub.unsubscribe(watcher)
-    #expect(rig.hub.heartbeat.isSet)
+    #expect(rig.hub.isHeartbeatRunning)
   }
 
   @Test func `a shorter lifetime of a new schema holds for the values before it`() async throws {

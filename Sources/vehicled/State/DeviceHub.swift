@@ -9,7 +9,7 @@ import Varlink
   private(set) var states: [DeviceState] = []
   private var feeds: [Feed] = []
   private var observers: [String: [Device]] = [:]
-  private(set) lazy var heartbeat = Timer { [weak self] now in self?.sendHeartbeats(now) }
+  private lazy var heartbeat = Timer { [weak self] now in self?.sendHeartbeats(now) }
   private static let heartbeatPeriod: Nanoseconds = 10 * .second
 
   func add(_ device: Device) {
@@ -178,6 +178,8 @@ import Varlink
       for device in devices { Loop.post { device.handle(.observed(reference: reference, content)) } }
     }
   }
+
+  var isHeartbeatRunning: Bool { heartbeat.isSet }
 
   /// Runs the heartbeat while values are watched or observed: it also withdraws those that became stale while the computer was suspended.
   private func updateHeartbeat() {
