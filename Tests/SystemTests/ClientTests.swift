@@ -74,6 +74,23 @@ extension EndToEnd {
       #expect(daemon.isRunning)
     }
 
+    /// The new daemon knows the properties of a car only once it has detected it.
+    @Test func `watch does not end the values of a car while a restarted daemon detects it`() throws {
+      let rig = try Rig()
+      let (daemon, _) = try rig.ev()
+      #expect(wait { rig.get("rpm") != nil })
+      let watch = try Program("\(Rig.programs)/vehiclectl", ["--socket", rig.socket, "watch", "--json", "ev"], in: rig.directory)
+      func lines(with property: String) -> Int { watch.stdout.split(separator: "\n").count { $0.contains("\"\(property)\"") } }
+      #expect(wait { lines(with: "rpm") > 0 })
+      daemon.end(SIGKILL)
+      let next = try rig.daemon()
+      #expect(wait { watch.stderr.contains("reconnected") })
+      let before = lines(with: "rpm")
+      #expect(wait { lines(with: "rpm") > before })
+      #expect(!watch.stdout.contains("no longer declared"))
+      #expect(next.isRunning && watch.isRunning)
+    }
+
     @Test func `watch restores the terminal before it stops and redraws when it continues`() throws {
       // A shell ignores SIGQUIT for background jobs, and programs inherit that.
       signal(SIGQUIT, SIG_DFL)

@@ -93,8 +93,8 @@ enum LocalChecks {
     }
     if Glibc.access(path, R_OK | W_OK) == 0 { return Contract.Finding("socket", "ok", "you can connect to \(path)", nil) }
     let access = SocketAccess(to: path, of: .daemon)
-    return Contract.Finding(
-      "socket", "failed", "no access to \(path): only members of group \(access.group ?? "root") can connect", access.remedy)
+    let who = access.group.map { "only members of group \($0) can connect" } ?? "no group can connect"
+    return Contract.Finding("socket", "failed", "no access to \(path): \(who)", access.remedy)
   }
 
   // MARK: The computer
