@@ -3,8 +3,7 @@
 import SQLite
 
 extension HistoryStore {
-  /// Drops the merged blocks that ended before a wall-clock time (µs), also if the clock of their boot was not synchronised. Returns the
-  /// number of dropped blocks.
+  /// Drops the merged blocks that are certain to have ended before a wall-clock time (µs). Returns the number of dropped blocks.
   @discardableResult
   public func drop(before time: Int64) throws(StoreError) -> Int {
     let blocks = try oldest(endingBefore: time)

@@ -88,8 +88,6 @@ import Testing
     #expect(Self.read("5512$88$1$0.35").messages.isEmpty)
   }
 
-  /// The part may be followed by the next message without a pause: lost bytes, in packets that the Bluetooth module combines. If the last
-  /// digits are missing, nothing shows that the distance ends with digits of the next speed.
   @Test(arguments: [1, 9, 10, 16, 24, -3]) func `a message that was cut off and is repeated without a pause does not change the speed`(
     _ speed: Int
   ) {
@@ -107,6 +105,8 @@ import Testing
     }
   }
 
+  /// The part may be followed by the next message without a pause: lost bytes, in packets that the Bluetooth module combines. If the last
+  /// digits are missing, nothing shows that the distance ends with digits of the next speed.
   @Test(arguments: [1, 9, 10, 16, 24, -3]) func `a message that was cut off does not change the speed of the next one`(_ speed: Int) {
     let text = "\(speed)$88$1$0.35"
     let message = ELCommMessage(speed: speed, battery: 88, connected: true, distance: 35)
