@@ -72,6 +72,8 @@ extension ByteReader {
   @inline(__always)
   private mutating func differences<Element>(_ count: Int, _ convert: (Int64) -> Element) throws(BlockError) -> [Element] {
     guard count <= remaining else { throw failure("truncated: \(count) numbers in \(remaining) bytes") }
+    // An initializer with a capacity of 0 writes to the empty array that all threads share: 0 over 0, but a data race.
+    guard count > 0 else { return [] }
     var previous: Int64 = 0
     var reader = self
     let elements = try [Element](unsafeUninitializedCapacity: count) { (output, written) throws(BlockError) in
