@@ -272,8 +272,9 @@ class Rig:
         states, now = self.home.states(), datetime.datetime.now(datetime.timezone.utc)
 
         def is_kept(one, text, state, measured):
-            # Meanwhile, an odometer may have advanced, and a battery discharged.
-            is_equal = state == text or one.unit in ("km", "%") and self.is_shown(states, one) and abs(float(state) - float(text)) < 2
+            # Meanwhile, an odometer may have advanced, and the charge of a battery changed.
+            least = {"km": 0, "%": -2}.get(one.unit)
+            is_equal = state == text or least is not None and self.is_shown(states, one) and least <= float(state) - float(text) < 2
             return is_equal and measured and 0 <= (now - datetime.datetime.fromisoformat(measured)).total_seconds() < 3600
 
         check(f"{what}: {len(before)} retained values stay, with their time", [
