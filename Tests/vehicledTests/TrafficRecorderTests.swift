@@ -9,6 +9,11 @@ import Varlink
 @testable import vehicled
 
 @Suite("Traffic recorder") @Loop struct TrafficRecorderTests {
+  /// The complete recordings: a file appears before its content is written.
+  private func recordings(in folder: String) -> [Recording] {
+    Files.list(folder).compactMap { try? Recording(parsing: Files.read("\(folder)/\($0)", limit: 1 << 20)) }
+  }
+
   @Test func `only the oldest recordings of the same device are deleted`() async throws {
     let directory = temporaryDirectory()
     for device in ["ev", "ev-2"] {
@@ -54,11 +59,8 @@ import Varlink
       #expect(await until { Clock.wall() > now + 1000 })
     }
     let folder = "\(directory)/recordings/ev"
-    #expect(await until { Files.list(folder).count == 2 })
-    for name in Files.list(folder) {
-      let recording = try Recording(parsing: Files.read("\(folder)/\(name)", limit: 1 << 20))
-      #expect(recording.lines.last?.text == "up")
-    }
+    #expect(await until { recordings(in: folder).count == 2 })
+    #expect(recordings(in: folder).allSatisfy { $0.lines.last?.text == "up" })
   }
 
   @Test func `a hanging disk drops lines, and memory use stays bounded`() async throws {
@@ -166,8 +168,8 @@ import Varlink
     let recorder = TrafficRecorder(device, disk: Disk(directory: directory))
     recorder.close()
     let folder = "\(directory)/recordings/ev"
-    #expect(await until { Files.list(folder).count == 1 })
-    let recording = try Recording(parsing: Files.read("\(folder)/\(Files.list(folder)[0])", limit: 1 << 20))
+    #expect(await until { recordings(in: folder).count == 1 })
+    let recording = try #require(recordings(in: folder).first)
     #expect(abs((recording.header.start ?? 0) - start) < 5000)
   }
 
